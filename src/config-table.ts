@@ -1,0 +1,194 @@
+/**
+ * Owns: the table of settings: every environment variable with its kind, bounds, default, unit and meaning.
+ * The README's tables are checked against it. Nothing else names a variable.
+ */
+
+export type SettingKind =
+  | { readonly type: 'integer'; readonly min: number; readonly max: number }
+  | { readonly type: 'text' }
+  | { readonly type: 'secret' }
+  | { readonly type: 'choice'; readonly of: readonly string[] }
+  | { readonly type: 'header-names' }
+  | { readonly type: 'header-map' }
+  | { readonly type: 'upstreams' };
+
+export interface Setting {
+  readonly name: string;
+  readonly kind: SettingKind;
+  /** As it would be written in the environment; absent: no value, or required. */
+  readonly default?: string;
+  readonly required?: true;
+  readonly unit?: 'ms' | 'bytes';
+  readonly meaning: string;
+}
+
+/** The longest duration that a timer of Node holds, in milliseconds: 24.8 days. */
+const MAX_TIMER_MS = 2_147_483_647;
+/** One year in milliseconds. */
+const MAX_TTL_MS = 31_536_000_000;
+/** 64 GiB. */
+const MAX_CACHE_BYTES = 68_719_476_736;
+/** 1 GiB: more does not fit into one buffer of Node with room to work. */
+const MAX_BUFFER_BYTES = 1_073_741_824;
+
+const PORT = { type: 'integer', min: 0, max: 65_535 } as const;
+const TIMER = { type: 'integer', min: 1, max: MAX_TIMER_MS } as const;
+const TTL = { type: 'integer', min: 0, max: MAX_TTL_MS } as const;
+const SCOPES = ['public', 'private'] as const;
+
+export const SETTINGS = [
+  {
+    name: 'UPSTREAMS',
+    kind: { type: 'upstreams' },
+    required: true,
+    meaning: 'the MCP servers, as comma-separated name=url',
+  },
+  { name: 'HOST', kind: { type: 'text' }, default: '127.0.0.1', meaning: 'address of the MCP listener' },
+  { name: 'PORT', kind: PORT, default: '8080', meaning: 'port of the MCP listener; 0 picks a free one' },
+  {
+    name: 'ADMIN_HOST',
+    kind: { type: 'text' },
+    default: '127.0.0.1',
+    meaning: 'address of the admin listener',
+  },
+  {
+    name: 'ADMIN_PORT',
+    kind: PORT,
+    default: '9090',
+    meaning: 'port of the admin listener; 0 picks a free one',
+  },
+  {
+    name: 'CACHE_MAX_BYTES',
+    kind: { type: 'integer', min: 0, max: MAX_CACHE_BYTES },
+    default: '268435456',
+    unit: 'bytes',
+    meaning: 'budget of the memory tier, values and keys counted',
+  },
+  {
+    name: 'CACHE_MAX_ENTRY_BYTES',
+    kind: { type: 'integer', min: 1, max: MAX_BUFFER_BYTES },
+    default: '16777216',
+    unit: 'bytes',
+    meaning: 'a larger snapshot or result is not cached',
+  },
+  { name: 'CACHE_MAX_TTL_MS', kind: TTL, default: '86400000', unit: 'ms', meaning: 'ceiling on any `ttlMs`' },
+  {
+    name: 'CACHE_DEFAULT_TTL_MS',
+    kind: TTL,
+    default: '0',
+    unit: 'ms',
+    meaning: 'lifetime of a result without `ttlMs`; 0: immediately stale',
+  },
+  {
+    name: 'CACHE_DEFAULT_SCOPE',
+    kind: { type: 'choice', of: SCOPES },
+    default: 'public',
+    meaning: 'scope of a result that has `ttlMs` but no `cacheScope`',
+  },
+  {
+    name: 'SNAPSHOT_MAX_PAGES',
+    kind: { type: 'integer', min: 1, max: 1_000_000 },
+    default: '1000',
+    meaning: 'most pages of one walk',
+  },
+  {
+    name: 'SNAPSHOT_MAX_ITEMS',
+    kind: { type: 'integer', min: 1, max: 100_000_000 },
+    default: '100000',
+    meaning: 'most items of one walk',
+  },
+  {
+    name: 'LIST_CHANGED_FLUSH',
+    kind: { type: 'choice', of: ['upstream', 'all'] },
+    default: 'upstream',
+    meaning: 'what one `list_changed` flushes: everything of the upstream that sent it, or all upstreams',
+  },
+  {
+    name: 'AUTH_HEADERS',
+    kind: { type: 'header-names' },
+    default: 'authorization,cookie,x-api-key',
+    meaning: 'request headers that make up the authorization context',
+  },
+  {
+    name: 'VARY_HEADERS',
+    kind: { type: 'header-names' },
+    meaning: 'further request headers that are part of the cache key',
+  },
+  {
+    name: 'UPSTREAM_TIMEOUT_MS',
+    kind: TIMER,
+    default: '30000',
+    unit: 'ms',
+    meaning: 'for a cacheable fetch, the whole walk included; for other requests, until the response head',
+  },
+  {
+    name: 'MAX_BODY_BYTES',
+    kind: { type: 'integer', min: 1, max: MAX_BUFFER_BYTES },
+    default: '4194304',
+    unit: 'bytes',
+    meaning: 'largest request body; a larger one gets 413',
+  },
+  {
+    name: 'SHUTDOWN_GRACE_MS',
+    kind: { type: 'integer', min: 0, max: MAX_TIMER_MS },
+    default: '10000',
+    unit: 'ms',
+    meaning: 'how long requests in flight may take after SIGTERM or SIGINT',
+  },
+  {
+    name: 'LOG_LEVEL',
+    kind: { type: 'choice', of: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] },
+    default: 'info',
+    meaning: 'least severe level that is logged',
+  },
+] as const satisfies readonly Setting[];
+
+/** Settings of one upstream, each `UPSTREAM_<NAME>_` and this name. A default of another setting is named in it. */
+export const UPSTREAM_SETTINGS = [
+  {
+    name: 'AUTHORIZATION',
+    kind: { type: 'secret' },
+    meaning: 'sent upstream when the client sends no `Authorization`, and for the gateway’s own watch',
+  },
+  {
+    name: 'HEADERS',
+    kind: { type: 'header-map' },
+    meaning: 'a JSON object of further headers sent upstream, such as an API key',
+  },
+  {
+    name: 'TTL_MS',
+    kind: TTL,
+    default: 'CACHE_DEFAULT_TTL_MS',
+    unit: 'ms',
+    meaning: 'lifetime where this server sends no `ttlMs`',
+  },
+  {
+    name: 'MIN_TTL_MS',
+    kind: TTL,
+    default: '0',
+    unit: 'ms',
+    meaning: 'floor under whatever this server sends, 0 and nonsense included',
+  },
+  {
+    name: 'SCOPE',
+    kind: { type: 'choice', of: ['auto', 'private', 'public'] },
+    default: 'auto',
+    meaning: '`auto`: the hint; `private`: everything private; `public`: results without a hint are public',
+  },
+  {
+    name: 'TIMEOUT_MS',
+    kind: TIMER,
+    default: 'UPSTREAM_TIMEOUT_MS',
+    unit: 'ms',
+    meaning: 'as `UPSTREAM_TIMEOUT_MS`, for this server',
+  },
+  {
+    name: 'WATCH',
+    kind: { type: 'choice', of: ['auto', 'off'] },
+    default: 'auto',
+    meaning: '`off`: no stream of the gateway’s own for change notifications',
+  },
+] as const satisfies readonly Setting[];
+
+export type SettingName = (typeof SETTINGS)[number]['name'];
+export type UpstreamSettingName = (typeof UPSTREAM_SETTINGS)[number]['name'];

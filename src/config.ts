@@ -1,0 +1,268 @@
+/**
+ * Owns: the configuration: the environment read by the table, all faults at once, frozen (design, section 2).
+ * Modules are given their own few options, never the whole.
+ */
+
+import { expectation, type Fault, type NamedUrl, parseValue, type Value } from './config-parse.js';
+import {
+  SETTINGS,
+  type Setting,
+  type SettingName,
+  UPSTREAM_SETTINGS,
+  type UpstreamSettingName,
+} from './config-table.js';
+import type { FreshnessPolicy, Scope } from './core/freshness.js';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface UpstreamConfig {
+  readonly name: string;
+  readonly url: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly authorization: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly policy: FreshnessPolicy;
+  readonly timeoutMs: number;
+  readonly watch: 'auto' | 'off';
+}
+
+export interface Config {
+  readonly upstreams: readonly UpstreamConfig[];
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  readonly cacheMaxBytes: number;
+  readonly cacheMaxEntryBytes: number;
+  readonly snapshotMaxPages: number;
+  readonly snapshotMaxItems: number;
+  readonly listChangedFlush: 'upstream' | 'all';
+  readonly authHeaders: readonly string[];
+  readonly varyHeaders: readonly string[];
+  readonly maxBodyBytes: number;
+  readonly shutdownGraceMs: number;
+  readonly logLevel: string;
+}
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map((f) => `${f.variable}: given ${f.given}; expected ${f.expected}`).join('\n'));
+    this.faults = faults;
+  }
+}
+
+/** One variable as `--check` prints it: its value as it would be written, secrets masked. */
+export interface Resolved {
+  readonly variable: string;
+  readonly value: string;
+  readonly isDefault: boolean;
+}
+
+const OWN = 'UPSTREAM_';
+
+/**
+ * Reads the environment.
+ * @throws ConfigError with every fault
+ */
+export function parseConfig(env: Environment): {
+  readonly config: Config;
+  readonly resolved: readonly Resolved[];
+} {
+  const reader = createReader(env);
+  for (const setting of SETTINGS) reader.read(setting.name, setting, setting.name);
+  const named = upstreamsOf(reader.value('UPSTREAMS'));
+  const owners = new Map<string, string>();
+  for (const { name } of named) {
+    for (const setting of UPSTREAM_SETTINGS) {
+      const variable = upstreamVariable(name, setting.name);
+      const rival = owners.get(variable);
+      if (rival !== undefined && env[variable] !== undefined) {
+        reader.fault(
+          variable,
+          `a variable of both ${rival} and ${name}`,
+          'names that keep their variables apart',
+        );
+      }
+      owners.set(variable, name);
+      reader.read(variable, setting, slotOf(name, setting.name));
+    }
+  }
+  if (named.length > 0) reportUnknown(env, owners, reader);
+  if (reader.faults.length > 0) throw new ConfigError(reader.faults);
+  return { config: Object.freeze(build(reader, named)), resolved: reader.resolved };
+}
+
+/** The variable of one setting of one upstream: the name in capitals, `-` as `_`. */
+export function upstreamVariable(upstream: string, setting: UpstreamSettingName): string {
+  return `${OWN}${upstream.toUpperCase().replaceAll('-', '_')}_${setting}`;
+}
+
+/** Where a value is kept: two upstreams whose names run together still have settings of their own. */
+function slotOf(upstream: string, setting: UpstreamSettingName): string {
+  return `${upstream}/${setting}`;
+}
+
+interface Reader {
+  readonly faults: Fault[];
+  readonly resolved: Resolved[];
+  read(variable: string, setting: Setting, slot: string): void;
+  fault(variable: string, given: string, expected: string): void;
+  value(slot: string): Value | undefined;
+}
+
+function createReader(env: Environment): Reader {
+  const values = new Map<string, Value>();
+  const faults: Fault[] = [];
+  const resolved: Resolved[] = [];
+
+  function read(variable: string, setting: Setting, slot: string): void {
+    const given = env[variable];
+    const heir = SETTINGS.find((other) => other.name === setting.default);
+    const text = given ?? (heir === undefined ? setting.default : undefined);
+    if (text === undefined) {
+      const inherited = heir === undefined ? undefined : values.get(heir.name);
+      if (inherited !== undefined) values.set(slot, inherited);
+      if (setting.required) faults.push({ variable, given: 'nothing', expected: expectation(setting.kind) });
+      resolved.push({ variable, value: show(setting, inherited), isDefault: true });
+      return;
+    }
+    const parsed = parseValue(setting, text);
+    if ('faults' in parsed) {
+      faults.push(...parsed.faults.map((f) => ({ variable, ...f })));
+      return;
+    }
+    values.set(slot, parsed.value);
+    resolved.push({ variable, value: show(setting, parsed.value), isDefault: given === undefined });
+  }
+
+  return {
+    faults,
+    resolved,
+    read,
+    fault: (variable, given, expected) => faults.push({ variable, given, expected }),
+    value: (slot) => values.get(slot),
+  };
+}
+
+function show(setting: Setting, value: Value | undefined): string {
+  if (value === undefined) return '(none)';
+  if (setting.kind.type === 'secret') return '(set, hidden)';
+  if (setting.kind.type === 'header-map') return `${Object.keys(value).join(', ')} (values hidden)`;
+  if (setting.kind.type === 'upstreams')
+    return upstreamsOf(value)
+      .map((u) => `${u.name}=${maskQuery(u.url)}`)
+      .join(',');
+  return Array.isArray(value) ? value.join(',') : String(value);
+}
+
+/** A query may hold a key: its names are shown, its values are not. */
+export function maskQuery(url: string): string {
+  const cut = url.indexOf('?');
+  if (cut === -1) return url;
+  const names = url
+    .slice(cut + 1)
+    .split('&')
+    .map((pair) => (pair.includes('=') ? `${pair.slice(0, pair.indexOf('='))}=…` : '…'));
+  return `${url.slice(0, cut)}?${names.join('&')}`;
+}
+
+/** A typing error must not silently turn a setting off. */
+function reportUnknown(env: Environment, owners: ReadonlyMap<string, string>, reader: Reader): void {
+  const known = new Set<string>(SETTINGS.map((setting) => setting.name));
+  for (const variable of Object.keys(env)) {
+    if (
+      !variable.startsWith(OWN) ||
+      known.has(variable) ||
+      owners.has(variable) ||
+      env[variable] === undefined
+    )
+      continue;
+    const settings = UPSTREAM_SETTINGS.map((setting) => setting.name).join(', ');
+    reader.fault(
+      variable,
+      'a variable without meaning',
+      `${OWN}<NAME>_ of a configured upstream, then one of ${settings}`,
+    );
+  }
+}
+
+function build(reader: Reader, named: readonly NamedUrl[]): Config {
+  const integer = (name: SettingName) => asNumber(reader.value(name));
+  const text = (name: SettingName) => asText(reader.value(name));
+  const global = {
+    maxTtlMs: integer('CACHE_MAX_TTL_MS'),
+    defaultScope: asScope(reader.value('CACHE_DEFAULT_SCOPE')),
+  };
+  return {
+    upstreams: named.map((upstream) => buildUpstream(reader, upstream, global)),
+    host: text('HOST'),
+    port: integer('PORT'),
+    adminHost: text('ADMIN_HOST'),
+    adminPort: integer('ADMIN_PORT'),
+    cacheMaxBytes: integer('CACHE_MAX_BYTES'),
+    cacheMaxEntryBytes: integer('CACHE_MAX_ENTRY_BYTES'),
+    snapshotMaxPages: integer('SNAPSHOT_MAX_PAGES'),
+    snapshotMaxItems: integer('SNAPSHOT_MAX_ITEMS'),
+    listChangedFlush: text('LIST_CHANGED_FLUSH') === 'all' ? 'all' : 'upstream',
+    authHeaders: asNames(reader.value('AUTH_HEADERS')),
+    varyHeaders: asNames(reader.value('VARY_HEADERS')),
+    maxBodyBytes: integer('MAX_BODY_BYTES'),
+    shutdownGraceMs: integer('SHUTDOWN_GRACE_MS'),
+    logLevel: text('LOG_LEVEL'),
+  };
+}
+
+function buildUpstream(
+  reader: Reader,
+  upstream: NamedUrl,
+  global: { readonly maxTtlMs: number; readonly defaultScope: Scope },
+): UpstreamConfig {
+  const value = (name: UpstreamSettingName) => reader.value(slotOf(upstream.name, name));
+  const scope = value('SCOPE');
+  const authorization = value('AUTHORIZATION');
+  return {
+    ...upstream,
+    authorization: typeof authorization === 'string' ? authorization : undefined,
+    headers: asHeaders(value('HEADERS')),
+    policy: {
+      ...global,
+      defaultTtlMs: asNumber(value('TTL_MS')),
+      minTtlMs: asNumber(value('MIN_TTL_MS')),
+      scope: scope === 'private' || scope === 'public' ? scope : 'auto',
+    },
+    timeoutMs: asNumber(value('TIMEOUT_MS')),
+    watch: value('WATCH') === 'off' ? 'off' : 'auto',
+  };
+}
+
+function asNumber(value: Value | undefined): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+function asText(value: Value | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function asScope(value: Value | undefined): Scope {
+  return value === 'public' ? 'public' : 'private';
+}
+
+function asNames(value: Value | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
+}
+
+function asHeaders(value: Value | undefined): Readonly<Record<string, string>> {
+  if (typeof value !== 'object' || Array.isArray(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === 'string'),
+  );
+}
+
+function upstreamsOf(value: Value | undefined): readonly NamedUrl[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((item): item is NamedUrl => typeof item === 'object');
+}

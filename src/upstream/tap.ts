@@ -1,0 +1,84 @@
+/**
+ * Owns: reading an event stream that passes through. Each chunk is given on as it came, but not before the
+ * messages that end in it have been looked at, and what they change has taken effect (design, law 19).
+ */
+import { type Change, changesIn } from '../core/change.js';
+import { createEventScanner, type EventScanner } from '../core/sse.js';
+import { canDecode, createStreamDecoder } from './decode.js';
+
+export interface TappedEvent {
+  readonly data: Buffer;
+  /** Where the event ended in `text`. */
+  readonly end: number;
+}
+
+/** One chunk of an event stream. */
+export interface TappedChunk {
+  /** The bytes as they came. */
+  readonly raw: Buffer;
+  /** The same unpacked. */
+  readonly text: Buffer;
+  /** The events that ended in it. */
+  readonly events: readonly TappedEvent[];
+}
+
+export interface TapOptions {
+  readonly codings: readonly string[];
+  /** Data beyond this is not looked at. */
+  readonly maxDataBytes: number;
+}
+
+/** A notification of change is small: larger data in a stream that merely passes is not held for a look. */
+export const MAX_NOTIFICATION_BYTES = 262_144;
+
+export interface Tap {
+  readonly scanner: EventScanner;
+  readonly chunks: AsyncIterableIterator<TappedChunk>;
+}
+
+/**
+ * Looks into the stream. What cannot be unpacked, or is broken, goes on unread.
+ * The iterator rejects as `body` does, and ends it when it is closed.
+ */
+export function tap(body: AsyncIterable<Buffer>, options: TapOptions): Tap {
+  const scanner = createEventScanner(options);
+  return { scanner, chunks: tapChunks(body, scanner, options.codings) };
+}
+
+async function* tapChunks(
+  body: AsyncIterable<Buffer>,
+  scanner: EventScanner,
+  codings: readonly string[],
+): AsyncIterableIterator<TappedChunk> {
+  const decoder = canDecode(codings) ? createStreamDecoder(codings) : undefined;
+  let isReadable = canDecode(codings);
+  try {
+    for await (const raw of body) {
+      let text = raw;
+      if (decoder !== undefined && isReadable) {
+        try {
+          text = await decoder.decode(raw);
+        } catch {
+          isReadable = false;
+        }
+      }
+      yield { raw, text, events: isReadable ? scanner.feed(text) : [] };
+    }
+  } finally {
+    decoder?.close();
+  }
+}
+
+/** The chunks of an event stream that passes through, each given on once its changes have taken effect. */
+export async function* tappedChunks(
+  body: AsyncIterable<Buffer>,
+  options: { readonly codings: readonly string[]; readonly onChange: (change: Change) => Promise<void> },
+): AsyncIterable<Buffer> {
+  const stream = tap(body, { codings: options.codings, maxDataBytes: MAX_NOTIFICATION_BYTES });
+  for await (const { raw, events } of stream.chunks) {
+    for (const { data } of events) {
+      for (const change of changesIn(data)) await options.onChange(change);
+    }
+    yield raw;
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Owns: one HTTP exchange with an upstream, on undici: connections, aborts, and the mapping of its errors to
+ * ours. Follows no redirect, retries nothing, decodes nothing (design, law 23).
+ */
+import type { Readable } from 'node:stream';
+import { Agent, type Dispatcher } from 'undici';
+import type { RawHeaders } from '../core/headers.js';
+import { GatewayError } from '../errors.js';
+
+/** One request as it goes out; `path` with its query, from the root on. */
+export interface Outgoing {
+  readonly method: 'POST' | 'GET' | 'DELETE';
+  readonly origin: string;
+  readonly path: string;
+  readonly headers: RawHeaders;
+  readonly body?: Buffer;
+}
+
+/** The head of an answer, with all its fields, and its body, which must be read or destroyed. */
+export interface UpstreamResponse {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: RawHeaders;
+  readonly body: Readable;
+}
+
+export interface Transport {
+  /**
+   * Resolves with the head of the answer. Aborting the signal ends the exchange at any time.
+   * @throws GatewayError `upstream-unreachable`, or the signal's own reason where that is one
+   */
+  send(outgoing: Outgoing, options: { readonly signal: AbortSignal }): Promise<UpstreamResponse>;
+  close(): Promise<void>;
+}
+
+export function createTransport(): Transport {
+  // Time limits are the callers': an event stream may be silent for as long as it likes.
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  return {
+    async send(outgoing, { signal }) {
+      try {
+        const response = await agent.request({
+          origin: outgoing.origin,
+          path: outgoing.path,
+          method: outgoing.method,
+          headers: [...outgoing.headers],
+          body: outgoing.body ?? null,
+          signal,
+          responseHeaders: 'raw',
+        });
+        // Whoever reads the body sees its failure; a body that nobody reads any more may fail unseen.
+        response.body.on('error', () => {});
+        return {
+          status: response.statusCode,
+          statusText: statusTextOf(response),
+          headers: rawHeaders(response.headers),
+          body: response.body,
+        };
+      } catch (error) {
+        throw toGatewayError(error, signal);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** What a failed exchange is to a client; the cause is for the log. */
+export function toGatewayError(error: unknown, signal: AbortSignal): GatewayError {
+  if (signal.aborted && signal.reason instanceof GatewayError) return signal.reason;
+  if (error instanceof GatewayError) return error;
+  return new GatewayError('upstream-unreachable', { cause: error });
+}
+
+function statusTextOf(response: Dispatcher.ResponseData): string {
+  return 'statusText' in response && typeof response.statusText === 'string' ? response.statusText : '';
+}
+
+/** With `responseHeaders: 'raw'` undici gives the flat list that its types do not know of. */
+function rawHeaders(headers: unknown): string[] {
+  return Array.isArray(headers) ? headers.map(String) : [];
+}

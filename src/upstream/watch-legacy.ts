@@ -1,0 +1,126 @@
+/**
+ * Owns: the watch on an upstream of the older era: a session of the gateway's own and its GET stream
+ * (2025-11-25 basic/lifecycle, basic/transports). A client's session is never used for it.
+ */
+import { isObject } from '../core/change.js';
+import { singleValue } from '../core/headers.js';
+import { ERROR_CODE, HEADER, LEGACY_VERSION } from '../core/protocol.js';
+import type { UpstreamResponse } from './transport.js';
+import type { AttemptContext, AttemptEnd } from './watch-modern.js';
+import { isEventStream, messagesOf, parseObject, readAnswer } from './watch-wire.js';
+
+/** The gateway's own session, as the fields that each further request bears. */
+export interface LegacySession {
+  readonly headers: readonly string[];
+}
+
+export interface LegacyEnd {
+  readonly end: AttemptEnd;
+  /** The session, where it can be used again. */
+  readonly session?: LegacySession;
+}
+
+/** Opens a session unless one is given, then the stream, and reads it to its end. Rejects where the connection fails. */
+export async function watchLegacy(
+  context: AttemptContext,
+  id: string,
+  known: LegacySession | undefined,
+): Promise<LegacyEnd> {
+  const opened = known === undefined ? await openSession(context, id) : { session: known };
+  if (opened.session === undefined) return { end: opened.end };
+  const { session } = opened;
+  const response = await withHeadTimer(context, context.wire.get(session.headers, context.signal));
+  if (response.status === 200 && isEventStream(response)) {
+    await context.handlers.connected([]);
+    return { end: await readStream(context, response, session), session };
+  }
+  response.body.destroy();
+  // The session is gone: a fresh one may be had at once (2025-11-25, Session Management 4).
+  if (known !== undefined && (response.status === 404 || response.status === 400)) {
+    return watchLegacy(context, id, undefined);
+  }
+  const end = refusal(response.status);
+  if (end.kind !== 'refused') return { end, session };
+  // Without a stream the session serves nothing, and the upstream need not keep it.
+  await closeSession(context, session);
+  return { end };
+}
+
+async function openSession(
+  context: AttemptContext,
+  id: string,
+): Promise<{ readonly session: LegacySession } | { readonly session?: undefined; readonly end: AttemptEnd }> {
+  const request = {
+    jsonrpc: '2.0',
+    id,
+    method: 'initialize',
+    params: { protocolVersion: LEGACY_VERSION, capabilities: {}, clientInfo: context.clientInfo },
+  };
+  const response = await withHeadTimer(context, context.wire.post(request, [], context.signal));
+  const sessionId = singleValue(response.headers, HEADER.session);
+  const result = (await readAnswer(response, id))?.result;
+  if (response.status !== 200 || !isObject(result) || typeof result.protocolVersion !== 'string') {
+    return { end: refusal(response.status) };
+  }
+  const headers = [HEADER.protocolVersion, result.protocolVersion];
+  if (sessionId !== undefined) headers.push(HEADER.session, sessionId);
+  const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+  const accepted = await withHeadTimer(context, context.wire.post(initialized, headers, context.signal));
+  accepted.body.destroy();
+  return accepted.status < 300 ? { session: { headers } } : { end: refusal(accepted.status) };
+}
+
+/** Ends the gateway's own session; what the upstream says to it does not matter. */
+export async function closeSession(
+  context: Pick<AttemptContext, 'wire' | 'signal'>,
+  session: LegacySession,
+): Promise<void> {
+  if (session.headers.includes(HEADER.session)) {
+    (await context.wire.delete(session.headers, context.signal)).body.destroy();
+  }
+}
+
+async function readStream(
+  context: AttemptContext,
+  response: UpstreamResponse,
+  session: LegacySession,
+): Promise<AttemptEnd> {
+  for await (const data of messagesOf(response)) {
+    const message = parseObject(data);
+    const isRequest = message?.id !== undefined && typeof message.method === 'string';
+    if (isRequest) await answerRequest(context, session, message);
+    else await context.handlers.message(data);
+  }
+  return { kind: 'lost' };
+}
+
+/** A server may ask its clients: a ping is answered, all else is beyond the capabilities that were declared. */
+async function answerRequest(
+  context: AttemptContext,
+  session: LegacySession,
+  request: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const answer =
+    request.method === 'ping'
+      ? { jsonrpc: '2.0', id: request.id, result: {} }
+      : {
+          jsonrpc: '2.0',
+          id: request.id,
+          error: { code: ERROR_CODE.methodNotFound, message: 'Method not found' },
+        };
+  (await withHeadTimer(context, context.wire.post(answer, session.headers, context.signal))).body.destroy();
+}
+
+function refusal(status: number): AttemptEnd {
+  const isPassing = status >= 500 || status === 429 || status === 408;
+  return isPassing ? { kind: 'lost', cause: `status ${status}` } : { kind: 'refused', status };
+}
+
+async function withHeadTimer<T>(context: AttemptContext, response: Promise<T>): Promise<T> {
+  const stopTimer = context.headTimer();
+  try {
+    return await response;
+  } finally {
+    stopTimer();
+  }
+}
