@@ -3,9 +3,10 @@
  * by hand, and closes it in the opposite order.
  */
 import Fastify, { type FastifyInstance } from 'fastify';
-import { createListCache, type ListCache } from './cache/list-cache.js';
+import type { Changes } from './cache/changes.js';
+import { type CacheOptions, createCache } from './cache/compose.js';
 import { createMemoryStore } from './cache/memory-store.js';
-import { createUncacheable } from './cache/uncacheable.js';
+import { createVerified } from './cache/verified.js';
 import type { Clock } from './clock.js';
 import type { Config, UpstreamConfig } from './config.js';
 import { registerAdminRoutes } from './http/admin.js';
@@ -39,9 +40,11 @@ const WATCH_HEAD_START_MS = 250;
 export function createGateway(deps: GatewayDeps): Gateway {
   const { config, clock, log } = deps;
   const transport = createTransport();
-  const listCache = createCache(deps);
+  const { listCache, changes } = createCache(cacheOptions(deps));
   const serve = createServe({
     listCache,
+    changes,
+    verified: createVerified(clock, { sharing: config.publicSharing, ttlMs: config.verifiedTtlMs }),
     transport,
     pageSource: createPageSource({ transport, clock, maxBytes: config.cacheMaxEntryBytes }),
     clock,
@@ -51,7 +54,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   });
   const watches = config.upstreams
     .filter((upstream) => upstream.watch === 'auto')
-    .map((upstream) => watchFor(upstream, deps, { transport, listCache }));
+    .map((upstream) => watchFor(upstream, deps, { transport, changes }));
   let isReady = false;
 
   const mcp = createListener();
@@ -114,18 +117,21 @@ function routeOf(upstream: UpstreamConfig): UpstreamRoute {
   return { name, url, origin, path, policy, timeoutMs, injected: { authorization, headers } };
 }
 
-function createCache({ config, clock, log }: GatewayDeps): ListCache {
+function cacheOptions({ config, clock, random, log }: GatewayDeps): CacheOptions {
   const names = config.upstreams.map((upstream) => upstream.name);
   const warned = new Set<string>();
-  return createListCache({
+  return {
     store: createMemoryStore({ maxBytes: config.cacheMaxBytes, maxEntryBytes: config.cacheMaxEntryBytes }),
-    uncacheable: createUncacheable(clock),
     clock,
+    random,
+    upstreams: config.upstreams,
     limits: {
       maxPages: config.snapshotMaxPages,
       maxItems: config.snapshotMaxItems,
       maxBytes: config.cacheMaxEntryBytes,
     },
+    staleIfErrorMs: config.staleIfErrorMs,
+    pageSize: config.pageSize,
     flushedWith: (upstream) => (config.listChangedFlush === 'all' ? names : [upstream]),
     events: {
       flushed: (upstream, reason, entries) => log.info({ upstream, reason, entries }, 'flushed'),
@@ -134,18 +140,18 @@ function createCache({ config, clock, log }: GatewayDeps): ListCache {
         if (warned.has(upstream)) return;
         warned.add(upstream);
         log.warn(
-          { upstream, method, scope: config.upstreams.find((u) => u.name === upstream)?.policy.defaultScope },
-          'a result with ttlMs but without cacheScope answered a request with credentials; CACHE_DEFAULT_SCOPE decides who may share it',
+          { upstream, method },
+          'a result with ttlMs but without cacheScope answered a request with credentials: CACHE_DEFAULT_SCOPE decides who may share it',
         );
       },
     },
-  });
+  };
 }
 
 function watchFor(
   upstream: UpstreamConfig,
   { clock, log, random, version }: GatewayDeps,
-  parts: { readonly transport: Transport; readonly listCache: ListCache },
+  parts: { readonly transport: Transport; readonly changes: Changes },
 ): Watch {
   const { name, origin, path, timeoutMs, authorization, headers } = upstream;
   return createWatch({
@@ -155,10 +161,10 @@ function watchFor(
     random,
     clientInfo: { name: 'mcp-cache-gateway', version },
     onConnected: async ({ watched }) => {
-      await parts.listCache.flush(name, 'watch-connected');
+      await parts.changes.flush(name, 'watch-connected');
       log.debug({ upstream: name, watched }, 'watch acknowledged');
     },
-    onChange: (change) => parts.listCache.apply(name, change, 'watch'),
+    onChange: (change) => parts.changes.apply(name, change, 'watch'),
     onState: (state, { era, cause, status }) => {
       const line = { upstream: name, state, era, status, err: cause };
       if (state === 'connected' || state === 'refused') log.info(line, 'watch');

@@ -86,6 +86,13 @@ export const SETTINGS = [
     meaning: 'scope of a result that has `ttlMs` but no `cacheScope`',
   },
   {
+    name: 'STALE_IF_ERROR_MS',
+    kind: TTL,
+    default: '300000',
+    unit: 'ms',
+    meaning: 'how long past its lifetime an entry may still answer when the refetch fails; 0: never',
+  },
+  {
     name: 'SNAPSHOT_MAX_PAGES',
     kind: { type: 'integer', min: 1, max: 1_000_000 },
     default: '1000',
@@ -98,10 +105,30 @@ export const SETTINGS = [
     meaning: 'most items of one walk',
   },
   {
+    name: 'PAGE_SIZE',
+    kind: { type: 'integer', min: 0, max: 100_000_000 },
+    default: '0',
+    meaning: '0: a snapshot is served whole; N: in pages of N, under the gateway’s own cursors',
+  },
+  {
     name: 'LIST_CHANGED_FLUSH',
     kind: { type: 'choice', of: ['upstream', 'all'] },
     default: 'upstream',
     meaning: 'what one `list_changed` flushes: everything of the upstream that sent it, or all upstreams',
+  },
+  {
+    name: 'PUBLIC_SHARING',
+    kind: { type: 'choice', of: ['any', 'verified'] },
+    default: 'any',
+    meaning:
+      'who may be served a public entry: any caller, or only callers whose credentials the upstream accepted within `VERIFIED_TTL_MS`',
+  },
+  {
+    name: 'VERIFIED_TTL_MS',
+    kind: TTL,
+    default: '300000',
+    unit: 'ms',
+    meaning: 'how long the upstream’s acceptance of credentials counts',
   },
   {
     name: 'AUTH_HEADERS',

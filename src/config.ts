@@ -35,9 +35,13 @@ export interface Config {
   readonly adminPort: number;
   readonly cacheMaxBytes: number;
   readonly cacheMaxEntryBytes: number;
+  readonly staleIfErrorMs: number;
   readonly snapshotMaxPages: number;
   readonly snapshotMaxItems: number;
+  readonly pageSize: number;
   readonly listChangedFlush: 'upstream' | 'all';
+  readonly publicSharing: 'any' | 'verified';
+  readonly verifiedTtlMs: number;
   readonly authHeaders: readonly string[];
   readonly varyHeaders: readonly string[];
   readonly maxBodyBytes: number;
@@ -205,8 +209,12 @@ function build(reader: Reader, named: readonly NamedUrl[]): Config {
     adminPort: integer('ADMIN_PORT'),
     cacheMaxBytes: integer('CACHE_MAX_BYTES'),
     cacheMaxEntryBytes: integer('CACHE_MAX_ENTRY_BYTES'),
+    staleIfErrorMs: integer('STALE_IF_ERROR_MS'),
     snapshotMaxPages: integer('SNAPSHOT_MAX_PAGES'),
     snapshotMaxItems: integer('SNAPSHOT_MAX_ITEMS'),
+    pageSize: integer('PAGE_SIZE'),
+    publicSharing: text('PUBLIC_SHARING') === 'any' ? 'any' : 'verified',
+    verifiedTtlMs: integer('VERIFIED_TTL_MS'),
     listChangedFlush: text('LIST_CHANGED_FLUSH') === 'all' ? 'all' : 'upstream',
     authHeaders: asNames(reader.value('AUTH_HEADERS')),
     varyHeaders: asNames(reader.value('VARY_HEADERS')),

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Entry } from '../core/snapshot.js';
-import type { Stamp, Store } from './store.js';
+import type { Drop, Stamp, Store } from './store.js';
 
 export interface MemoryStoreOptions {
   /** The budget for values, keys and their bookkeeping, in bytes. */
@@ -32,6 +32,8 @@ interface Shelf {
   readonly dropped: string[];
   readonly keys: Set<string>;
   readonly keysByUri: Map<string, Set<string>>;
+  /** The keys of private entries. */
+  readonly keysByContext: Map<string, Set<string>>;
 }
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
@@ -46,7 +48,14 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   function shelfOf(upstream: string): Shelf {
     let shelf = shelves.get(upstream);
     if (shelf === undefined) {
-      shelf = { generation: 0, drops: 0, dropped: [], keys: new Set(), keysByUri: new Map() };
+      shelf = {
+        generation: 0,
+        drops: 0,
+        dropped: [],
+        keys: new Set(),
+        keysByUri: new Map(),
+        keysByContext: new Map(),
+      };
       shelves.set(upstream, shelf);
     }
     return shelf;
@@ -80,14 +89,25 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
       return forget(shelf.keys);
     },
 
-    async drop(upstream, uri) {
+    async drop(upstream, what) {
       const shelf = shelfOf(upstream);
-      shelf.drops += 1;
-      shelf.dropped.push(uri);
-      if (shelf.dropped.length > REMEMBERED_DROPS) shelf.dropped.shift();
-      return forget(shelf.keysByUri.get(uri) ?? []);
+      if (what.kind === 'resource') rememberDrop(shelf, what.uri);
+      return forget(keysToDrop(shelf, what));
     },
   };
+
+  function keysToDrop(shelf: Shelf, what: Drop): Iterable<string> {
+    switch (what.kind) {
+      case 'resource':
+        return shelf.keysByUri.get(what.uri) ?? [];
+      case 'context':
+        return shelf.keysByContext.get(what.authContext) ?? [];
+      case 'showing':
+        return [...shelf.keys].filter((key) => shows(slots.peek(key)?.entry, what));
+      default:
+        return what satisfies never;
+    }
+  }
 
   function forget(keys: Iterable<string>): number {
     const doomed = [...keys];
@@ -109,20 +129,38 @@ function wasDropped(shelf: Shelf, entry: Entry, stamp: Stamp): boolean {
   return shelf.dropped.slice(-since).some((uri) => entry.uris.includes(uri));
 }
 
+function rememberDrop(shelf: Shelf, uri: string): void {
+  shelf.drops += 1;
+  shelf.dropped.push(uri);
+  if (shelf.dropped.length > REMEMBERED_DROPS) shelf.dropped.shift();
+}
+
+function shows(entry: Entry | undefined, what: Extract<Drop, { kind: 'showing' }>): boolean {
+  if (entry === undefined || entry.method !== what.method) return false;
+  const isServable = entry.scope === 'public' || entry.authContext === what.authContext;
+  return isServable && what.texts.some((text) => entry.body.includes(text));
+}
+
 function index(shelf: Shelf, key: string, entry: Entry): void {
   shelf.keys.add(key);
-  for (const uri of entry.uris) {
-    const keys = shelf.keysByUri.get(uri);
-    if (keys === undefined) shelf.keysByUri.set(uri, new Set([key]));
-    else keys.add(key);
-  }
+  for (const uri of entry.uris) addTo(shelf.keysByUri, uri, key);
+  if (entry.scope === 'private') addTo(shelf.keysByContext, entry.authContext, key);
 }
 
 function unindex(shelf: Shelf, key: string, entry: Entry): void {
   shelf.keys.delete(key);
-  for (const uri of entry.uris) {
-    const keys = shelf.keysByUri.get(uri);
-    keys?.delete(key);
-    if (keys?.size === 0) shelf.keysByUri.delete(uri);
-  }
+  for (const uri of entry.uris) removeFrom(shelf.keysByUri, uri, key);
+  if (entry.scope === 'private') removeFrom(shelf.keysByContext, entry.authContext, key);
+}
+
+function addTo(index: Map<string, Set<string>>, name: string, key: string): void {
+  const keys = index.get(name);
+  if (keys === undefined) index.set(name, new Set([key]));
+  else keys.add(key);
+}
+
+function removeFrom(index: Map<string, Set<string>>, name: string, key: string): void {
+  const keys = index.get(name);
+  keys?.delete(key);
+  if (keys?.size === 0) index.delete(name);
 }

@@ -1,32 +1,62 @@
 /**
- * Owns: which keys proved uncacheable a short while ago, so that their requests go straight to the upstream
- * (design, laws 10 and 11; Varnish calls it hit-for-miss). Bounded: the oldest marks are forgotten first.
+ * Owns: which keys proved uncacheable a short while ago (design, laws 10, 11 and 16; Varnish calls it
+ * hit-for-miss): nobody waits for another's fetch of such a key, and where its walk failed it is not walked
+ * again. Bounded: the oldest marks are forgotten first.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
+import type { NotStoredReason } from '../core/reasons.js';
 
 /** How long a key stays marked, in milliseconds. */
 export const UNCACHEABLE_MS = 30_000;
+/** The same where a walk met a limit: it would meet it again, at the cost of as many pages. */
+export const LIMITED_MS = 300_000;
 /** How many keys are marked at most. */
 export const MAX_MARKS = 10_000;
 
+/**
+ * What a mark forbids: `wait`: joining another's fetch; `walk`: that, and following the cursors; `paged`: both,
+ * but each page may be kept by its own cursor, since the list is only too long, not unsound.
+ */
+export type Mark = 'wait' | 'walk' | 'paged';
+
+const PAGED: ReadonlySet<NotStoredReason> = new Set(['max-pages', 'max-items', 'too-large', 'deadline']);
+const WALK: ReadonlySet<NotStoredReason> = new Set([
+  'cursor-loop',
+  'page-stale',
+  'page-failed',
+  'superseded',
+]);
+
 export interface Uncacheable {
-  mark(key: string): void;
-  isMarked(key: string): boolean;
+  /** Marks a key for the reason why its result was not stored; a stronger mark is not weakened. */
+  mark(key: string, reason: NotStoredReason): void;
+  /** The mark of a key; undefined where there is none any more. */
+  get(key: string): Mark | undefined;
+  /** To be told when the key's result was stored after all. */
+  clear(key: string): void;
 }
 
 export function createUncacheable(clock: Clock): Uncacheable {
-  const until = new LRUCache<string, number>({ max: MAX_MARKS });
+  const marks = new LRUCache<string, { readonly mark: Mark; readonly until: number }>({ max: MAX_MARKS });
+
+  function get(key: string): Mark | undefined {
+    const found = marks.get(key);
+    if (found === undefined) return undefined;
+    if (clock.now() < found.until) return found.mark;
+    marks.delete(key);
+    return undefined;
+  }
+
   return {
-    mark(key) {
-      until.set(key, clock.now() + UNCACHEABLE_MS);
+    get,
+    mark(key, reason) {
+      const mark = PAGED.has(reason) ? 'paged' : WALK.has(reason) ? 'walk' : 'wait';
+      if (mark === 'wait' && get(key) !== undefined) return;
+      marks.set(key, { mark, until: clock.now() + (mark === 'paged' ? LIMITED_MS : UNCACHEABLE_MS) });
     },
-    isMarked(key) {
-      const instant = until.get(key);
-      if (instant === undefined) return false;
-      if (clock.now() < instant) return true;
-      until.delete(key);
-      return false;
+    clear(key) {
+      marks.delete(key);
     },
   };
 }

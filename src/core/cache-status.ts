@@ -1,6 +1,9 @@
 /** Owns: the `Cache-Status` field of an answer (RFC 9211) and the whole seconds of `Age` (RFC 9111). */
 import type { ErrorCode } from '../errors.js';
-import type { BypassReason, NotStoredReason } from './reasons.js';
+import type { BypassReason, CursorReason, NotStoredReason, StaleReason } from './reasons.js';
+
+/** Why, in the words of the log. */
+export type Detail = BypassReason | NotStoredReason | StaleReason | CursorReason | ErrorCode;
 
 export interface CacheStatus {
   readonly hit?: boolean;
@@ -9,7 +12,7 @@ export interface CacheStatus {
   readonly collapsed?: boolean;
   /** What remains of the lifetime, in milliseconds; printed in whole seconds. */
   readonly remainingMs?: number;
-  readonly detail?: BypassReason | NotStoredReason | ErrorCode;
+  readonly detail?: Detail;
 }
 
 export const CACHE_NAME = 'mcp-cache-gateway';

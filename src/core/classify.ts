@@ -14,6 +14,7 @@ import {
   HEADER,
   isCacheableMethod,
   META,
+  methodShape,
   NAMED_BY,
   NEUTRAL_META,
 } from './protocol.js';
@@ -27,7 +28,9 @@ export interface CacheableRequest {
   readonly era: Era;
   /** The declared protocol version; absent where a legacy request declares none. */
   readonly version: string | undefined;
-  /** The canonical text of params without `_meta`. */
+  /** The cursor of the page that is asked for; absent for the first. */
+  readonly cursor: string | undefined;
+  /** The canonical text of params without `_meta` and `cursor`. */
   readonly paramsText: string;
   /** The canonical text of those `_meta` fields that can change a result. */
   readonly metaText: string;
@@ -101,10 +104,16 @@ function bypassReason(rpc: RpcRequest, headers: RawHeaders, declared: Declared):
   if (!isCacheableMethod(rpc.method)) return 'not-cacheable-method';
   const has = (key: string) => rpc.params.some((member) => member.key === key);
   if (has('inputResponses') || has('requestState')) return 'multi-round-trip';
-  if (has('cursor') && parseMember(rpc.bytes, rpc.params, 'cursor') !== null) return 'has-cursor';
+  if (has('cursor') && !isUsableCursor(rpc, rpc.method)) return 'has-cursor';
   if (declared.era === undefined) return 'unknown-version';
   if (!isComplete(rpc, headers, declared.era)) return 'incomplete-request';
   return undefined;
+}
+
+/** Only lists have pages; a cursor that is no string is the upstream's to refuse. */
+function isUsableCursor(rpc: RpcRequest, method: CacheableMethod): boolean {
+  const cursor = parseMember(rpc.bytes, rpc.params, 'cursor');
+  return methodShape(method).itemsField !== undefined && (cursor === null || typeof cursor === 'string');
 }
 
 /** Law 2: whether the request has all that its revision requires, so that no upstream would refuse its form. */
@@ -131,7 +140,9 @@ function cacheableOrAmbiguous(
   era: Era,
   version: string | undefined,
 ): Classified {
-  const isParam = (member: Member) => member.key !== '_meta';
+  const cursor = parseMember(rpc.bytes, rpc.params, 'cursor');
+  // A null cursor is no cursor, but not the form that every upstream takes: it stays part of the key.
+  const isParam = (member: Member) => member.key !== '_meta' && (member.key !== 'cursor' || cursor === null);
   const isTelling = (member: Member) => !NEUTRAL_META.has(member.key);
   try {
     const uri = parseMember(rpc.bytes, rpc.params, 'uri');
@@ -141,6 +152,7 @@ function cacheableOrAmbiguous(
       method,
       era,
       version,
+      cursor: typeof cursor === 'string' ? cursor : undefined,
       paramsText: canonicalMembers(rpc.bytes, rpc.params.filter(isParam)),
       metaText: canonicalMembers(rpc.bytes, rpc.meta.filter(isTelling)),
       uri: method === 'resources/read' && typeof uri === 'string' ? uri : undefined,

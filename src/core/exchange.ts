@@ -42,6 +42,8 @@ export interface InterimSink {
 
 export interface FetchOptions {
   readonly signal: AbortSignal;
+  /** Told when the head of the answer has come. */
+  readonly onHead?: () => void;
   /**
    * Told of each change that the answer's own stream announces, and awaited before the change is sent on.
    * What comes `before` the answer does not touch it; what comes `after` it makes it untrue (law 11).
@@ -51,5 +53,5 @@ export interface FetchOptions {
   readonly interim?: InterimSink;
 }
 
-/** Asks for the page behind a cursor, given as it was sent, or for the first page. */
+/** Sends the client's own request, or the same for the page behind a cursor, given as the upstream sent it. */
 export type FetchPage = (cursorRaw: string | undefined, options: FetchOptions) => Promise<Fetched>;

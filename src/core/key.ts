@@ -44,6 +44,12 @@ export function cacheKeys(parts: KeyParts, authContext: string): CacheKeys {
   return { shared, own: digest([shared, authContext]), authContext };
 }
 
+/** The keys under which one page of a list is kept by itself; `cursor` is absent for the first. */
+export function pageKeys(keys: CacheKeys, cursor: string | undefined): CacheKeys {
+  const shared = digest([keys.shared, 'page', cursor ?? null]);
+  return { shared, own: digest([shared, keys.authContext]), authContext: keys.authContext };
+}
+
 export interface AuthContextParts {
   /** The fields that are sent upstream, the operator's own credentials among them. */
   readonly headers: RawHeaders;

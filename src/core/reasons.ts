@@ -23,6 +23,14 @@ export const BYPASS_REASONS = [
 ] as const;
 export type BypassReason = (typeof BYPASS_REASONS)[number];
 
+/** Why a stale entry answered (law 17). */
+export const STALE_REASONS = ['upstream-failed', 'upstream-slow', 'backoff'] as const;
+export type StaleReason = (typeof STALE_REASONS)[number];
+
+/** What became of one of the gateway's own cursors (law 13). */
+export const CURSOR_REASONS = ['invalid-cursor', 'walk-past-expiry'] as const;
+export type CursorReason = (typeof CURSOR_REASONS)[number];
+
 /** Why a result was relayed and not stored (laws 4, 5, 10, 11). */
 export const NOT_STORED_REASONS = [
   'status',
@@ -32,7 +40,7 @@ export const NOT_STORED_REASONS = [
   'zero-lifetime',
   'too-large',
   'superseded',
-  'uncacheable',
+  'walk-suspended',
   'cursor-loop',
   'page-stale',
   'page-failed',

@@ -14,12 +14,16 @@ export interface ReceivedPage {
   readonly receivedAt: number;
 }
 
-/** A stored snapshot or single result. Instants in milliseconds of the process's clock. */
+/** A stored snapshot, page or single result. Instants in milliseconds of the process's clock. */
 export interface Entry {
   readonly method: CacheableMethod;
   readonly scope: Scope;
-  /** The members of the result without hints and cursor, up to and with the closing brace. */
+  /** The digest of the authorization context that alone may be served a private entry. */
+  readonly authContext: string;
+  /** The members of the result without hints, up to and with the closing brace. */
   readonly body: Buffer;
+  /** Where in `body` the items of a list lie, without the brackets around them. */
+  readonly itemsAt?: { readonly start: number; readonly end: number };
   /** Which hints the upstream itself sent, since a legacy client is told no others. */
   readonly sentHints: { readonly ttlMs: boolean; readonly cacheScope: boolean };
   /** When the oldest page was received. */
@@ -31,19 +35,25 @@ export interface Entry {
   readonly items: number;
   /** Resources whose update drops this entry: the one asked for and those that the contents name. */
   readonly uris: readonly string[];
+  /** A secret of this entry, from which the cursors of its pages are made. */
+  readonly seed: string;
 }
 
-const REWRITTEN = new Set(['ttlMs', 'cacheScope', 'nextCursor']);
+const HINTS = new Set(['ttlMs', 'cacheScope']);
 
 export interface AssembleOptions {
   readonly method: CacheableMethod;
   readonly policy: FreshnessPolicy;
   /** The `uri` that a `resources/read` asked for. */
   readonly uri: string | undefined;
+  readonly authContext: string;
+  readonly seed: string;
+  /** Whether the one page is kept as a page, with the cursor behind it; else a list is kept as a whole. */
+  readonly asPage: boolean;
 }
 
 /**
- * Joins the pages of one finished walk, in order, into one entry.
+ * Joins the pages of one finished walk, in order, into one entry; or keeps one page by itself.
  * `pages` holds at least one; each has been granted a lifetime above 0.
  */
 export function assemble(pages: readonly [ReceivedPage, ...ReceivedPage[]], options: AssembleOptions): Entry {
@@ -51,10 +61,13 @@ export function assemble(pages: readonly [ReceivedPage, ...ReceivedPage[]], opti
   const grants = pages.map(({ page }) => grant(page.hints, options.policy));
   const uris = new Set(pages.flatMap(({ page }) => page.uris));
   if (options.uri !== undefined) uris.add(options.uri);
+  const { method, authContext, seed } = options;
   return {
-    method: options.method,
+    method,
+    authContext,
+    seed,
     scope: grants.some((g) => g.scope === 'private') ? 'private' : 'public',
-    body: joinBody(pages, methodShape(options.method).itemsField),
+    ...joinBody(pages, options),
     sentHints: { ttlMs: first.hints.ttlMs.sent, cacheScope: first.hints.cacheScope.sent },
     receivedAt: Math.min(...pages.map((p) => p.receivedAt)),
     expiresAt: earliestExpiry(pages, grants),
@@ -68,27 +81,44 @@ function earliestExpiry(pages: readonly ReceivedPage[], grants: readonly Grant[]
   return Math.min(...pages.map((p, i) => p.receivedAt + (grants[i]?.lifetimeMs ?? 0)));
 }
 
-function joinBody(pages: readonly [ReceivedPage, ...ReceivedPage[]], itemsField: string | undefined): Buffer {
+function joinBody(
+  pages: readonly [ReceivedPage, ...ReceivedPage[]],
+  options: AssembleOptions,
+): Pick<Entry, 'body' | 'itemsAt'> {
+  const { itemsField } = methodShape(options.method);
   const first = pages[0].page;
   const parts: Buffer[] = [];
+  let length = 0;
+  let itemsAt: Entry['itemsAt'];
+  const add = (part: Buffer) => {
+    parts.push(part);
+    length += part.length;
+  };
   for (const member of first.members) {
-    if (REWRITTEN.has(member.key)) continue;
-    parts.push(Buffer.from(parts.length === 0 ? '' : ','));
+    if (HINTS.has(member.key) || (member.key === 'nextCursor' && !options.asPage)) continue;
+    if (length > 0) add(COMMA);
     const isItems = member.key === itemsField;
-    parts.push(first.bytes.subarray(member.keyStart, isItems ? member.start : member.end));
-    if (isItems) parts.push(...joinItems(pages));
+    add(first.bytes.subarray(member.keyStart, isItems ? member.start + 1 : member.end));
+    if (!isItems) continue;
+    const start = length;
+    for (const part of itemsOf(pages)) add(part);
+    itemsAt = { start, end: length };
+    add(CLOSE_BRACKET);
   }
-  parts.push(Buffer.from('}'));
-  return Buffer.concat(parts);
+  add(CLOSE_BRACE);
+  return { body: Buffer.concat(parts, length), ...(itemsAt !== undefined && { itemsAt }) };
 }
 
-function joinItems(pages: readonly ReceivedPage[]): Buffer[] {
+const COMMA = Buffer.from(',');
+const CLOSE_BRACKET = Buffer.from(']');
+const CLOSE_BRACE = Buffer.from('}');
+
+function itemsOf(pages: readonly ReceivedPage[]): Buffer[] {
   const filled = pages.flatMap(({ page }) =>
     page.items !== undefined && page.items.count > 0 ? [page] : [],
   );
-  const parts = filled.flatMap((page, i) => [
-    Buffer.from(i === 0 ? '' : ','),
-    page.bytes.subarray(page.items?.start, page.items?.end),
-  ]);
-  return [Buffer.from('['), ...parts, Buffer.from(']')];
+  return filled.flatMap((page, i) => {
+    const items = page.bytes.subarray(page.items?.start, page.items?.end);
+    return i === 0 ? [items] : [COMMA, items];
+  });
 }

@@ -1,27 +1,40 @@
 /**
  * Owns: requests that the cache has no part in: sent on as they came, answered as the upstream answers, byte
- * for byte and as it comes (design, law 23). Event streams are looked into for changes on their way (law 18).
+ * for byte and as it comes (design, law 23). What passes can be looked at; nothing of it is held back or changed.
  */
 import { pipeline } from 'node:stream/promises';
-import type { Change } from '../core/change.js';
 import {
   contentCodings,
   contentTypeOf,
   EVENT_STREAM_TYPE,
   endToEnd,
+  JSON_TYPE,
   type RawHeaders,
 } from '../core/headers.js';
+import { canDecode, decodeWhole } from '../upstream/decode.js';
 import { tappedChunks } from '../upstream/tap.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
 import { relayTo } from './reply.js';
+
+/** Who is told of what passes. Each is awaited before that goes on to the client. */
+export interface Observer {
+  onStatus(status: number): Promise<void>;
+  /** A message of an event stream. */
+  onEvent(data: Buffer): Promise<void>;
+  /** A whole JSON body of at most MAX_OBSERVED_BYTES; absent: nobody wants to see it. */
+  readonly onBody?: ((data: Buffer) => Promise<void>) | undefined;
+}
+
+/** Errors are small: a larger body is not looked at, in bytes. */
+export const MAX_OBSERVED_BYTES = 65_536;
 
 export interface PassThroughOptions {
   readonly outgoing: Outgoing;
   readonly transport: Transport;
   /** Bounds the wait for the head of the answer, in milliseconds; what follows may take as long as it likes. */
   readonly timeoutMs: number;
-  readonly onChange: (change: Change) => Promise<void>;
+  readonly observer: Observer;
   /** Fields of the gateway's own. */
   readonly added: RawHeaders;
 }
@@ -32,24 +45,48 @@ export interface PassThroughOptions {
  */
 export async function passThrough(exchange: Exchange, options: PassThroughOptions): Promise<void> {
   const { res, signal } = exchange;
+  const { observer } = options;
   exchange.setDeadline(options.timeoutMs);
   const response = await options.transport.send(options.outgoing, { signal });
   exchange.liftDeadline();
+  await observer.onStatus(response.status);
   const headers = endToEnd(response.headers);
-  if (contentTypeOf(headers) === EVENT_STREAM_TYPE) {
-    const rest = tappedChunks(response.body, {
-      codings: contentCodings(headers),
-      onChange: options.onChange,
-    });
-    const { status, statusText } = response;
-    await relayTo(
-      res,
-      { status, statusText, headers, held: [], rest, discard: () => response.body.destroy() },
-      options.added,
-    );
+  const type = contentTypeOf(headers);
+  const codings = contentCodings(headers);
+  const { status, statusText, body } = response;
+  if (type === EVENT_STREAM_TYPE) {
+    const rest = tappedChunks(body, { codings, onEvent: observer.onEvent });
+    const discard = () => body.destroy();
+    await relayTo(res, { status, statusText, headers, held: [], rest, discard }, options.added);
     return;
   }
-  res.writeHead(response.status, response.statusText, [...headers, ...options.added]);
+  res.writeHead(status, statusText, [...headers, ...options.added]);
   res.flushHeaders();
-  await pipeline(response.body, res);
+  const { onBody } = observer;
+  if (type === JSON_TYPE && onBody !== undefined && canDecode(codings)) {
+    await pipeline(body, observed(codings, onBody), res);
+  } else {
+    await pipeline(body, res);
+  }
+}
+
+/** Gives chunks on as they come; the last one only when a small body has been seen as a whole. */
+function observed(codings: readonly string[], onBody: (data: Buffer) => Promise<void>) {
+  return async function* (source: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+    let chunks: Buffer[] = [];
+    let length = 0;
+    let last: Buffer | undefined;
+    for await (const chunk of source) {
+      if (last !== undefined) yield last;
+      last = chunk;
+      length += chunk.length;
+      if (length <= MAX_OBSERVED_BYTES) chunks.push(chunk);
+      else chunks = [];
+    }
+    if (length > 0 && length <= MAX_OBSERVED_BYTES) {
+      const whole = await decodeWhole(Buffer.concat(chunks), codings, MAX_OBSERVED_BYTES);
+      if (whole !== undefined) await onBody(whole);
+    }
+    if (last !== undefined) yield last;
+  };
 }

@@ -5,11 +5,11 @@
  */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Answer } from '../cache/list-cache.js';
+import type { Answer, EntryAnswer } from '../cache/answer.js';
 import { type CacheStatus, formatCacheStatus, wholeSeconds } from '../core/cache-status.js';
 import type { InterimSink, RelayResponse } from '../core/exchange.js';
 import { filterHeaders, JSON_TYPE, type RawHeaders } from '../core/headers.js';
-import type { Era } from '../core/protocol.js';
+import { ERROR_CODE, type Era } from '../core/protocol.js';
 import { splice, toEvent } from '../core/splice.js';
 import type { GatewayError } from '../errors.js';
 
@@ -58,11 +58,10 @@ export function cacheStatusHeader(status: CacheStatus): RawHeaders {
 }
 
 /** Where messages go that come before the answer; its stream has then begun, and the answer is an event in it. */
-export function createInterimSink(res: ServerResponse, onBegin: () => void): InterimSink {
+export function createInterimSink(res: ServerResponse): InterimSink {
   return {
     begin(status, headers) {
       if (res.headersSent) return;
-      onBegin();
       writeHead(res, status, '', [...headers, ...cacheStatusHeader({ fwd: 'miss' })]);
       res.flushHeaders();
     },
@@ -77,23 +76,52 @@ export async function writeAnswer(
   request: { readonly idRaw: string; readonly era: Era },
 ): Promise<void> {
   const status = cacheStatusHeader(answer.status);
-  if (answer.kind === 'relay') {
-    await relayTo(res, answer.response, status);
-    return;
+  switch (answer.kind) {
+    case 'relay':
+      await relayTo(res, answer.response, status);
+      return;
+    case 'invalid-cursor':
+      writeJson(res, 200, invalidCursorBody(request.idRaw), status);
+      return;
+    case 'entry':
+      writeEntry(res, answer, request);
+      return;
+    default:
+      answer satisfies never;
   }
+}
+
+/** Law 13: the protocol's own word for a cursor that is none (any more); a client begins anew upon it. */
+function invalidCursorBody(idRaw: string): string {
+  const error = JSON.stringify({ code: ERROR_CODE.invalidParams, message: 'Invalid cursor' });
+  return `{"jsonrpc":"2.0","id":${idRaw},"error":${error}}`;
+}
+
+function writeEntry(
+  res: ServerResponse,
+  answer: EntryAnswer,
+  request: { readonly idRaw: string; readonly era: Era },
+): void {
   answer.response?.discard();
-  const spliced = splice(answer.entry, { ...request, remainingMs: answer.remainingMs });
+  const spliced = splice(answer.entry, { ...request, remainingMs: answer.remainingMs, slice: answer.slice });
   if (res.headersSent) {
     res.end(toEvent(spliced));
     return;
   }
-  const length = Buffer.byteLength(spliced.head) + spliced.body.length + spliced.tail.length;
-  const headers = ['Content-Type', JSON_TYPE, 'Content-Length', String(length), ...status];
+  const bodyLength = spliced.body.reduce((sum, part) => sum + part.length, 0);
+  const length = Buffer.byteLength(spliced.head) + bodyLength + spliced.tail.length;
+  const headers = [
+    'Content-Type',
+    JSON_TYPE,
+    'Content-Length',
+    String(length),
+    ...cacheStatusHeader(answer.status),
+  ];
   if (answer.ageMs !== undefined) headers.push('Age', String(wholeSeconds(answer.ageMs)));
   writeHead(res, 200, '', [...ownFields(answer.response), ...headers]);
   res.cork();
   res.write(spliced.head);
-  res.write(spliced.body);
+  for (const part of spliced.body) res.write(part);
   res.end(spliced.tail);
   res.uncork();
 }
@@ -115,13 +143,11 @@ export function writeError(
     breakOff(res);
     return;
   }
-  const body = error.toBody(options.idRaw);
-  res.writeHead(error.status, [
-    'Content-Type',
-    JSON_TYPE,
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-    ...(options.headers ?? []),
-  ]);
+  writeJson(res, error.status, error.toBody(options.idRaw), options.headers ?? []);
+}
+
+function writeJson(res: ServerResponse, status: number, body: string, headers: RawHeaders): void {
+  const length = String(Buffer.byteLength(body));
+  res.writeHead(status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...headers]);
   res.end(body);
 }

@@ -4,20 +4,24 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Changes } from '../cache/changes.js';
 import type { CacheCall, ListCache } from '../cache/list-cache.js';
+import type { Verified } from '../cache/verified.js';
 import type { Clock } from '../clock.js';
 import { type CacheableRequest, classify } from '../core/classify.js';
 import type { FreshnessPolicy } from '../core/freshness.js';
 import { type InjectedHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
-import { authContextOf, cacheKeys } from '../core/key.js';
+import { cacheKeys } from '../core/key.js';
 import { type RpcMessage, readMessage } from '../core/message.js';
 import { isCacheableMethod, knownMethod } from '../core/protocol.js';
+import type { BypassReason } from '../core/reasons.js';
 import { bodyForPage } from '../core/request-body.js';
 import { GatewayError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
 import type { PageSource } from '../upstream/page-source.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import { beginExchange, type Exchange } from './exchange.js';
+import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { passThrough } from './passthrough.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
 
@@ -35,6 +39,8 @@ export interface UpstreamRoute {
 
 export interface ServeDeps {
   readonly listCache: ListCache;
+  readonly changes: Changes;
+  readonly verified: Verified;
   readonly transport: Transport;
   readonly pageSource: PageSource;
   readonly clock: Clock;
@@ -46,7 +52,7 @@ export interface ServeDeps {
 export const SERVED_METHODS = ['POST', 'GET', 'DELETE'] as const;
 
 /** What a client asked of an upstream. */
-interface Task {
+export interface Task {
   readonly upstream: UpstreamRoute;
   readonly outgoing: Outgoing;
   /** The client's own query string. */
@@ -107,17 +113,17 @@ async function serveTask(deps: ServeDeps, exchange: Exchange, task: Task): Promi
   }
   const classified = classify(message, exchange.headers);
   switch (classified.kind) {
-    case 'cacheable':
-      await serveCacheable(deps, exchange, task, classified);
-      return;
-    case 'refused':
-      throw new GatewayError('header-mismatch', { detail: `It is ${classified.header}.` });
-    case 'bypass': {
-      summary.reason = classified.reason;
-      const status = cacheStatusHeader({ fwd: 'bypass', detail: classified.reason });
-      await bypass(deps, exchange, task, isOfCacheableMethod(message) ? status : []);
+    case 'cacheable': {
+      const call = cacheCall(deps, exchange, task, classified);
+      if (deps.listCache.knowsCursor(call)) await serveCacheable(deps, exchange, call);
+      else await bypassFor(deps, exchange, task, 'has-cursor');
       return;
     }
+    case 'refused':
+      throw new GatewayError('header-mismatch', { detail: `It is ${classified.header}.` });
+    case 'bypass':
+      await bypassFor(deps, exchange, task, classified.reason);
+      return;
     default:
       classified satisfies never;
   }
@@ -125,6 +131,17 @@ async function serveTask(deps: ServeDeps, exchange: Exchange, task: Task): Promi
 
 function isOfCacheableMethod(message: RpcMessage | undefined): boolean {
   return message?.method !== undefined && isCacheableMethod(message.method);
+}
+
+async function bypassFor(
+  deps: ServeDeps,
+  exchange: Exchange,
+  task: Task,
+  reason: BypassReason,
+): Promise<void> {
+  exchange.summary.reason = reason;
+  const status = cacheStatusHeader({ fwd: 'bypass', detail: reason });
+  await bypass(deps, exchange, task, isOfCacheableMethod(task.message) ? status : []);
 }
 
 async function bypass(
@@ -139,49 +156,51 @@ async function bypass(
     transport: deps.transport,
     timeoutMs: task.upstream.timeoutMs,
     added,
-    onChange: (change) => deps.listCache.apply(task.upstream.name, change, 'tap'),
+    observer: createObserver(deps, task),
   });
 }
 
-async function serveCacheable(
-  deps: ServeDeps,
-  exchange: Exchange,
-  task: Task,
-  request: CacheableRequest,
-): Promise<void> {
+async function serveCacheable(deps: ServeDeps, exchange: Exchange, call: CacheCall): Promise<void> {
   const { summary } = exchange;
-  const call = cacheCall(deps, exchange, task, request);
   summary.key = call.keys.shared.slice(0, 12);
-  exchange.setDeadline(task.upstream.timeoutMs);
   const answer = await deps.listCache.answer(call);
-  exchange.liftDeadline();
   const { status } = answer;
-  summary.outcome = status.hit === true ? 'hit' : (status.fwd ?? 'miss');
+  summary.outcome = status.fwd ?? 'hit';
   summary.pages = answer.pages;
   if (status.detail !== undefined) summary.reason = status.detail;
-  await writeAnswer(exchange.res, answer, { idRaw: request.rpc.idRaw, era: request.era });
+  if (answer.kind === 'invalid-cursor') summary.outcome = 'refused';
+  await writeAnswer(exchange.res, answer, { idRaw: call.request.rpc.idRaw, era: call.request.era });
 }
 
 function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: CacheableRequest): CacheCall {
   const { upstream, outgoing, query } = task;
   const { headers } = outgoing;
-  const { authHeaders, varyHeaders } = deps;
-  const authContext = authContextOf({ headers, authHeaders, era: request.era, injected: upstream.injected });
+  const { authHeaders, varyHeaders, verified } = deps;
   const { method, rpc } = request;
+  const observer = createObserver(deps, task);
   return {
     upstream: upstream.name,
     policy: upstream.policy,
     request,
-    keys: cacheKeys({ upstream, query, request, headers, varyHeaders }, authContext),
+    keys: cacheKeys(
+      { upstream, query, request, headers, varyHeaders },
+      authContextOfTask(deps, task, request.era),
+    ),
     hasCredentials: authHeaders.some((name) => valuesOf(headers, name).length > 0),
     signal: exchange.signal,
-    interim: createInterimSink(exchange.res, exchange.liftDeadline),
-    fetchPage: (cursorRaw, options) => {
-      if (cursorRaw === undefined) return deps.pageSource({ outgoing, method, id: rpc.id }, options);
+    timeoutMs: upstream.timeoutMs,
+    mayShare: () => verified.mayShare(upstream.name, () => credentialsOf(deps, task)),
+    interim: createInterimSink(exchange.res),
+    fetchPage: async (cursorRaw, options) => {
       // Within a legacy session no id may come twice, and this one is none that a client would choose.
-      const id = `mcp-cache-gateway-${randomUUID()}`;
-      const further = { ...outgoing, body: bodyForPage(rpc, cursorRaw, id) };
-      return deps.pageSource({ outgoing: further, method, id }, options);
+      const id = cursorRaw === undefined ? rpc.id : `mcp-cache-gateway-${randomUUID()}`;
+      const further =
+        cursorRaw === undefined ? outgoing : { ...outgoing, body: bodyForPage(rpc, cursorRaw, String(id)) };
+      const fetched = await deps.pageSource({ outgoing: further, method, id }, options);
+      await observer.onStatus(fetched.response.status);
+      if (fetched.kind === 'other' && fetched.errorCode !== undefined)
+        await observer.onError(fetched.errorCode);
+      return fetched;
     },
   };
 }
@@ -196,7 +215,7 @@ function answerFailure(exchange: Exchange, message: RpcMessage | undefined, erro
     return;
   }
   const failure = error instanceof GatewayError ? error : new GatewayError('internal', { cause: error });
-  const isRefusal = failure.code === 'header-mismatch';
+  const isRefusal: boolean = failure.code === 'header-mismatch';
   summary.outcome = isRefusal ? 'refused' : 'error';
   summary.reason = failure.code;
   if (!isRefusal) summary.error = failure;

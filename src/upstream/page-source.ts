@@ -50,6 +50,7 @@ interface Exchange {
 export function createPageSource(deps: PageSourceDeps): PageSource {
   return async (call, options) => {
     const response = await deps.transport.send(call.outgoing, { signal: options.signal });
+    options.onHead?.();
     const headers = endToEnd(response.headers);
     const exchange = { call, options, response, headers, codings: contentCodings(headers) };
     const type = contentTypeOf(headers);

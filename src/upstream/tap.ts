@@ -2,7 +2,6 @@
  * Owns: reading an event stream that passes through. Each chunk is given on as it came, but not before the
  * messages that end in it have been looked at, and what they change has taken effect (design, law 19).
  */
-import { type Change, changesIn } from '../core/change.js';
 import { createEventScanner, type EventScanner } from '../core/sse.js';
 import { canDecode, createStreamDecoder } from './decode.js';
 
@@ -69,16 +68,14 @@ async function* tapChunks(
   }
 }
 
-/** The chunks of an event stream that passes through, each given on once its changes have taken effect. */
+/** The chunks of an event stream that passes through, each given on once `onEvent` has seen what ended in it. */
 export async function* tappedChunks(
   body: AsyncIterable<Buffer>,
-  options: { readonly codings: readonly string[]; readonly onChange: (change: Change) => Promise<void> },
+  options: { readonly codings: readonly string[]; readonly onEvent: (data: Buffer) => Promise<void> },
 ): AsyncIterable<Buffer> {
   const stream = tap(body, { codings: options.codings, maxDataBytes: MAX_NOTIFICATION_BYTES });
   for await (const { raw, events } of stream.chunks) {
-    for (const { data } of events) {
-      for (const change of changesIn(data)) await options.onChange(change);
-    }
+    for (const { data } of events) await options.onEvent(data);
     yield raw;
   }
 }

@@ -1,0 +1,114 @@
+/**
+ * Owns: what makes entries unusable: changes that an upstream announced, an operator's flush, refused
+ * credentials, and things that turned out to be unknown: a list that still shows what the upstream no longer
+ * knows is not to be believed (design, laws 17–20; MCP caching, Freshness Calculation).
+ */
+import type { Clock } from '../clock.js';
+import type { Change } from '../core/change.js';
+import { type CacheableMethod, ERROR_CODE } from '../core/protocol.js';
+import type { Store } from './store.js';
+
+export const FLUSH_REASONS = ['watch', 'tap', 'watch-connected', 'operator'] as const;
+export type FlushReason = (typeof FLUSH_REASONS)[number];
+
+/** How often unknown things may make an upstream's lists stale, so that no caller can defeat the cache. */
+export const UNKNOWN_INTERVAL_MS = 1_000;
+
+/** Errors by which an upstream says that it does not know what was asked for, or knows it otherwise. */
+const UNKNOWN_CODES: ReadonlySet<number> = new Set([
+  ERROR_CODE.invalidParams,
+  ERROR_CODE.methodNotFound,
+  ERROR_CODE.headerMismatch,
+]);
+
+/** Which list shows what a method asks for by name. */
+const SHOWN_IN: Readonly<Record<string, CacheableMethod>> = {
+  'tools/call': 'tools/list',
+  'prompts/get': 'prompts/list',
+  'resources/read': 'resources/list',
+};
+
+export interface ChangesDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** The upstreams that a `list_changed` of one flushes (LIST_CHANGED_FLUSH). */
+  readonly flushedWith: (upstream: string) => readonly string[];
+  readonly onFlushed: (upstream: string, reason: FlushReason, entries: number) => void;
+}
+
+/** One thing that a client asked for by name. */
+export interface AskedFor {
+  readonly method: string;
+  readonly name: string;
+  readonly authContext: string;
+}
+
+export interface Changes {
+  /** Applies a change that an upstream announced; resolved when it has taken effect (law 19). */
+  apply(upstream: string, change: Change, reason: FlushReason): Promise<void>;
+  flush(upstream: string, reason: FlushReason): Promise<void>;
+  /** The upstream refused these credentials: what was kept for them alone is dropped (law 17). */
+  refused(upstream: string, authContext: string): Promise<void>;
+  /** The upstream answered a request for one named thing with the JSON-RPC error `code`. */
+  unknown(upstream: string, asked: AskedFor, code: number): Promise<void>;
+}
+
+/** Whether an error to this method can show that a list is out of date. */
+export function namesAThing(method: string): boolean {
+  return Object.hasOwn(SHOWN_IN, method);
+}
+
+export function createChanges(deps: ChangesDeps): Changes {
+  const { store, clock } = deps;
+  /** Bounded by the number of upstreams. */
+  const lastUnknownAt = new Map<string, number>();
+
+  async function flush(upstream: string, reason: FlushReason): Promise<void> {
+    deps.onFlushed(upstream, reason, await store.flush(upstream));
+  }
+
+  return {
+    flush,
+
+    async apply(upstream, change, reason) {
+      switch (change.kind) {
+        case 'list-changed':
+          await Promise.all(deps.flushedWith(upstream).map((name) => flush(name, reason)));
+          return;
+        case 'resource-updated':
+          await store.drop(upstream, { kind: 'resource', uri: change.uri });
+          return;
+        default:
+          change satisfies never;
+      }
+    },
+
+    async refused(upstream, authContext) {
+      await store.drop(upstream, { kind: 'context', authContext });
+    },
+
+    async unknown(upstream, { method, name, authContext }, code) {
+      const list = namesAThing(method) ? SHOWN_IN[method] : undefined;
+      if (list === undefined || !UNKNOWN_CODES.has(code)) return;
+      const now = clock.now();
+      if (now < (lastUnknownAt.get(upstream) ?? Number.NEGATIVE_INFINITY) + UNKNOWN_INTERVAL_MS) return;
+      const dropped = await store.drop(upstream, {
+        kind: 'showing',
+        method: list,
+        texts: spellings(name),
+        authContext,
+      });
+      if (dropped > 0) lastUnknownAt.set(upstream, now);
+    },
+  };
+}
+
+/** A name as servers write it in JSON: plain, with escaped slashes, or in ASCII alone. */
+function spellings(name: string): string[] {
+  const plain = JSON.stringify(name);
+  const ascii = plain.replace(
+    /[\u0080-\uffff]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return [...new Set([plain, plain.replaceAll('/', '\\/'), ascii])];
+}

@@ -1,0 +1,122 @@
+/**
+ * Owns: fetches as others may wait for them: their deadline, what they teach about their key, and the leader,
+ * to whom alone the upstream's own response and its interim messages belong (design, laws 15 and 16).
+ */
+import type { Clock } from '../clock.js';
+import type { InterimSink } from '../core/exchange.js';
+import { pageKeys } from '../core/key.js';
+import { GatewayError } from '../errors.js';
+import { createCoalescer, type Flight } from './coalescer.js';
+import type { Fetch, FetchEnd, FetchTask } from './fetcher.js';
+import type { Memory } from './memory.js';
+import { retryAfterMs } from './retry-after.js';
+
+/** A fetch, and how long it may take, the whole walk included, in milliseconds. */
+export interface FlightTask extends Omit<FetchTask, 'pageKeys' | 'signal' | 'onHead' | 'onPage'> {
+  readonly timeoutMs: number;
+}
+
+/** A fetch as its leader holds it. */
+export interface LedFlight extends Flight<FetchEnd> {
+  /** The leader takes no answer: what the fetch brings for it alone is discarded. */
+  leaderLeaves(): void;
+}
+
+export interface Flights {
+  find(key: string): Flight<FetchEnd> | undefined;
+  /** Begins a fetch; with a key others can find it until it ends. */
+  start(task: FlightTask, key: string | undefined): LedFlight;
+}
+
+export interface FlightsDeps {
+  readonly fetch: Fetch;
+  readonly memory: Memory;
+  readonly clock: Clock;
+}
+
+export function createFlights(deps: FlightsDeps): Flights {
+  const { clock, memory } = deps;
+  const coalescer = createCoalescer<FetchEnd>(clock);
+
+  function start(task: FlightTask, key: string | undefined): LedFlight {
+    let isLed = true;
+    const flight = coalescer.start(key, async (control) => {
+      const deadline = startDeadline(clock, control.signal, task.timeoutMs);
+      try {
+        const end = await deps.fetch({
+          ...task,
+          pageKeys: pageKeys(task.keys, undefined),
+          signal: deadline.signal,
+          onHead: control.sawHead,
+          onPage: control.progressed,
+          interim: interimFor(task.interim, deadline.lift, () => isLed),
+        });
+        learn(task, end);
+        if (!isLed) end.response.discard();
+        return end;
+      } catch (error) {
+        // A fetch that nobody waited for any more says nothing about the upstream.
+        if (error instanceof GatewayError && !control.signal.aborted) memory.failed(task.keys.shared);
+        throw error;
+      } finally {
+        deadline.lift();
+      }
+    });
+    return {
+      ...flight,
+      leaderLeaves() {
+        isLed = false;
+        flight.result.then(
+          (end) => end.response.discard(),
+          () => {},
+        );
+      },
+    };
+  }
+
+  function learn({ keys }: FlightTask, end: FetchEnd): void {
+    if (isFailure(end)) {
+      memory.failed(keys.own, retryAfterMs(end.response.headers));
+      return;
+    }
+    memory.answered(keys);
+    if (end.kind === 'stored') memory.stored(keys, end.entry.scope);
+    else memory.mark(keys.own, end.kind === 'overtaken' ? 'superseded' : end.reason);
+  }
+
+  return { start, find: (key) => coalescer.find(key) };
+}
+
+/** Law 17: a 5xx counts as a failure of the upstream; 4xx and JSON-RPC errors are its word. */
+export function isFailure(end: FetchEnd): boolean {
+  return end.kind === 'not-stored' && end.response.status >= 500;
+}
+
+function interimFor(sink: InterimSink, liftDeadline: () => void, isLed: () => boolean): InterimSink {
+  return {
+    begin(status, headers) {
+      // From here on the client has a stream of its own, and may wait as long as it likes.
+      liftDeadline();
+      if (isLed()) sink.begin(status, headers);
+    },
+    async write(bytes) {
+      if (isLed()) await sink.write(bytes);
+    },
+  };
+}
+
+interface Deadline {
+  readonly signal: AbortSignal;
+  readonly lift: () => void;
+}
+
+function startDeadline(clock: Clock, outer: AbortSignal, ms: number): Deadline {
+  const abort = new AbortController();
+  const timer = new AbortController();
+  outer.addEventListener('abort', () => abort.abort(outer.reason), { once: true });
+  clock.sleep(ms, timer.signal).then(
+    () => abort.abort(new GatewayError('upstream-timeout')),
+    () => {},
+  );
+  return { signal: abort.signal, lift: () => timer.abort() };
+}

@@ -1,0 +1,85 @@
+/**
+ * Owns: what the gateway learns from answers that it sends on: announced changes, accepted and refused
+ * credentials, things that the upstream does not know (design, laws 17 and 18).
+ */
+import { type AskedFor, namesAThing } from '../cache/changes.js';
+import { changesIn } from '../core/change.js';
+import { singleValue } from '../core/headers.js';
+import { authContextOf } from '../core/key.js';
+import { parseMember, type RpcMessage } from '../core/message.js';
+import { type Era, eraOf, HEADER, NAMED_BY } from '../core/protocol.js';
+import { errorCodeOf, parseObject } from '../upstream/watch-wire.js';
+import type { Observer } from './passthrough.js';
+import type { ServeDeps, Task } from './serve.js';
+
+export interface TaskObserver extends Observer {
+  /** The upstream answered the request with this JSON-RPC error. */
+  onError(code: number): Promise<void>;
+}
+
+export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
+  const { name } = task.upstream;
+  const { changes, verified } = deps;
+  const asked = namedThing(task.message);
+
+  async function onError(code: number): Promise<void> {
+    if (asked === undefined) return;
+    await changes.unknown(
+      name,
+      { ...asked, authContext: authContextOfTask(deps, task, eraOfTask(task)) },
+      code,
+    );
+  }
+
+  async function onAnswer(data: Buffer): Promise<void> {
+    const message = parseObject(data);
+    const code = errorCodeOf(message);
+    if (code !== undefined && task.message?.kind === 'request' && message?.id === task.message.id)
+      await onError(code);
+  }
+
+  return {
+    onError,
+    onBody: asked === undefined ? undefined : onAnswer,
+    async onStatus(status) {
+      const isRefusal = status === 401 || status === 403;
+      if (!isRefusal && (status < 200 || status > 299)) return;
+      verified.observe(name, () => credentialsOf(deps, task), status);
+      if (!isRefusal) return;
+      const contexts = new Set(ERAS.map((era) => authContextOfTask(deps, task, era)));
+      await Promise.all([...contexts].map((context) => changes.refused(name, context)));
+    },
+    async onEvent(data) {
+      for (const change of changesIn(data)) await changes.apply(name, change, 'tap');
+      if (asked !== undefined && data.includes('"error"')) await onAnswer(data);
+    },
+  };
+}
+
+const ERAS: readonly Era[] = ['modern', 'legacy'];
+
+/** The digest of the authorization context in which a task is asked (law 8). */
+export function authContextOfTask(deps: ServeDeps, task: Task, era: Era): string {
+  const { authHeaders } = deps;
+  return authContextOf({
+    headers: task.outgoing.headers,
+    authHeaders,
+    era,
+    injected: task.upstream.injected,
+  });
+}
+
+/** The digest of the credentials alone, without the session in which they are used. */
+export function credentialsOf(deps: ServeDeps, task: Task): string {
+  return authContextOfTask(deps, task, 'modern');
+}
+
+function eraOfTask(task: Task): Era {
+  return eraOf(singleValue(task.outgoing.headers, HEADER.protocolVersion) ?? '') ?? 'legacy';
+}
+
+function namedThing(message: RpcMessage | undefined): Omit<AskedFor, 'authContext'> | undefined {
+  if (message?.kind !== 'request' || !namesAThing(message.method)) return undefined;
+  const name = parseMember(message.bytes, message.params, NAMED_BY[message.method] ?? '');
+  return typeof name === 'string' ? { method: message.method, name } : undefined;
+}
