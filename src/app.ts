@@ -5,7 +5,11 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Changes } from './cache/changes.js';
 import { type CacheOptions, createCache } from './cache/compose.js';
-import { createMemoryStore } from './cache/memory-store.js';
+import type { Fleet } from './cache/flights.js';
+import { createMemoryStore, type MemoryStore } from './cache/memory-store.js';
+import type { RedisAddress } from './cache/redis-client.js';
+import { createRedisTier, type RedisTier } from './cache/redis-tier.js';
+import type { Store } from './cache/store.js';
 import { createVerified } from './cache/verified.js';
 import type { Clock } from './clock.js';
 import type { Config, UpstreamConfig } from './config.js';
@@ -15,7 +19,8 @@ import { createServe, type UpstreamRoute } from './http/serve.js';
 import type { Logger } from './telemetry.js';
 import { createPageSource } from './upstream/page-source.js';
 import { createTransport, type Transport } from './upstream/transport.js';
-import { createWatch, type Watch } from './upstream/watch.js';
+import { createWatch } from './upstream/watch.js';
+import { createWatchKeeper, WATCH_LEASE_MS, type WatchKeeper, type WatchLease } from './watch-keeper.js';
 
 export interface GatewayDeps {
   readonly config: Config;
@@ -34,13 +39,23 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-/** How long listening waits for the first watches to stand, in milliseconds: their flush then hits an empty cache. */
-const WATCH_HEAD_START_MS = 250;
+/** How long listening waits for Redis and the first watches, in milliseconds: their flush then hits an empty cache. */
+const HEAD_START_MS = 250;
 
 export function createGateway(deps: GatewayDeps): Gateway {
   const { config, clock, log } = deps;
   const transport = createTransport();
-  const { listCache, changes } = createCache(cacheOptions(deps));
+  const memory = createMemoryStore({
+    maxBytes: config.cacheMaxBytes,
+    maxEntryBytes: config.cacheMaxEntryBytes,
+  });
+  const keepers = new Map<string, WatchKeeper>();
+  const redis = config.redis === undefined ? undefined : redisTier(deps, config.redis, { memory, keepers });
+  const { listCache, changes } = createCache(cacheOptions(deps, redis?.store ?? memory, redis?.fleet));
+  for (const upstream of config.upstreams.filter(({ watch }) => watch === 'auto')) {
+    const lease = redis?.watchLease(upstream.name);
+    keepers.set(upstream.name, keeperFor(upstream, deps, { transport, changes, lease }));
+  }
   const serve = createServe({
     listCache,
     changes,
@@ -52,9 +67,6 @@ export function createGateway(deps: GatewayDeps): Gateway {
     authHeaders: config.authHeaders,
     varyHeaders: config.varyHeaders,
   });
-  const watches = config.upstreams
-    .filter((upstream) => upstream.watch === 'auto')
-    .map((upstream) => watchFor(upstream, deps, { transport, changes }));
   let isReady = false;
 
   const mcp = createListener();
@@ -66,14 +78,16 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const admin = createListener();
   registerAdminRoutes(admin, { isReady: () => isReady });
 
+  async function headStart(): Promise<void> {
+    await redis?.start();
+    for (const keeper of keepers.values()) keeper.start();
+    await Promise.all([...keepers.values()].map((keeper) => keeper.settled));
+  }
+
   return {
     async listen() {
-      for (const watch of watches) watch.start();
       const adminUrl = await admin.listen({ host: config.adminHost, port: config.adminPort });
-      await Promise.race([
-        Promise.all(watches.map((watch) => watch.settled)),
-        clock.sleep(WATCH_HEAD_START_MS),
-      ]);
+      await Promise.race([headStart(), clock.sleep(HEAD_START_MS)]);
       const url = await mcp.listen({ host: config.host, port: config.port });
       isReady = true;
       log.info({ url, adminUrl }, 'listening');
@@ -82,9 +96,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
 
     async close() {
       isReady = false;
+      const handover = Promise.all([...keepers.values()].map((keeper) => keeper.close()));
       await drain(mcp, clock, config.shutdownGraceMs);
-      await Promise.all(watches.map((watch) => watch.stop()));
+      await handover;
       await admin.close();
+      await redis?.close();
       await transport.close();
     },
   };
@@ -117,11 +133,16 @@ function routeOf(upstream: UpstreamConfig): UpstreamRoute {
   return { name, url, origin, path, policy, timeoutMs, injected: { authorization, headers } };
 }
 
-function cacheOptions({ config, clock, random, log }: GatewayDeps): CacheOptions {
+function cacheOptions(
+  { config, clock, random, log }: GatewayDeps,
+  store: Store,
+  fleet: Fleet | undefined,
+): CacheOptions {
   const names = config.upstreams.map((upstream) => upstream.name);
   const warned = new Set<string>();
   return {
-    store: createMemoryStore({ maxBytes: config.cacheMaxBytes, maxEntryBytes: config.cacheMaxEntryBytes }),
+    store,
+    fleet,
     clock,
     random,
     upstreams: config.upstreams,
@@ -148,27 +169,67 @@ function cacheOptions({ config, clock, random, log }: GatewayDeps): CacheOptions
   };
 }
 
-function watchFor(
+function redisTier(
+  { config, clock, log }: GatewayDeps,
+  address: RedisAddress,
+  parts: { readonly memory: MemoryStore; readonly keepers: ReadonlyMap<string, WatchKeeper> },
+): RedisTier {
+  const { memory, keepers } = parts;
+  const wakeAll = () => {
+    for (const keeper of keepers.values()) keeper.wake();
+  };
+  return createRedisTier({
+    address,
+    prefix: config.redisKeyPrefix,
+    memory,
+    clock,
+    upstreams: config.upstreams,
+    keepPastExpiryMs: config.staleIfErrorMs,
+    maxEntryBytes: config.cacheMaxEntryBytes,
+    watchLeaseMs: WATCH_LEASE_MS,
+    onState({ isUp, reason }) {
+      if (isUp) log.info('redis is in use');
+      else log.warn({ reason }, 'redis is away, memory serves alone');
+      wakeAll();
+    },
+    onStrangeValue: (upstream) =>
+      log.warn({ upstream }, 'a value in redis is none of ours and counts as a miss'),
+    onHolderLeaves: (upstream, leaving) =>
+      void keepers
+        .get(upstream)
+        ?.holderLeaves(leaving)
+        .catch(() => {}),
+    onWatchReleased: (upstream) => keepers.get(upstream)?.wake(),
+  });
+}
+
+function keeperFor(
   upstream: UpstreamConfig,
   { clock, log, random, version }: GatewayDeps,
-  parts: { readonly transport: Transport; readonly changes: Changes },
-): Watch {
+  parts: { readonly transport: Transport; readonly changes: Changes; readonly lease: WatchLease | undefined },
+): WatchKeeper {
   const { name, origin, path, timeoutMs, authorization, headers } = upstream;
-  return createWatch({
-    target: { name, origin, path, timeoutMs, injected: { authorization, headers } },
-    transport: parts.transport,
+  const { changes } = parts;
+  return createWatchKeeper({
     clock,
     random,
-    clientInfo: { name: 'mcp-cache-gateway', version },
-    onConnected: async ({ watched }) => {
-      await parts.changes.flush(name, 'watch-connected');
-      log.debug({ upstream: name, watched }, 'watch acknowledged');
-    },
-    onChange: (change) => parts.changes.apply(name, change, 'watch'),
-    onState: (state, { era, cause, status }) => {
-      const line = { upstream: name, state, era, status, err: cause };
-      if (state === 'connected' || state === 'refused') log.info(line, 'watch');
-      else log.debug(line, 'watch');
-    },
+    lease: parts.lease,
+    flush: (reach) => changes.flush(name, 'watch-connected', reach),
+    makeWatch: (handlers) =>
+      createWatch({
+        target: { name, origin, path, timeoutMs, injected: { authorization, headers } },
+        transport: parts.transport,
+        clock,
+        random,
+        clientInfo: { name: 'mcp-cache-gateway', version },
+        onConnected: handlers.onConnected,
+        onChange: (change) => changes.apply(name, change, 'watch'),
+        onState(state, { era, cause, status }) {
+          handlers.onState(state);
+          const line = { upstream: name, state, era, status, err: cause };
+          if (state === 'connected' || state === 'refused') log.info(line, 'watch');
+          else log.debug(line, 'watch');
+        },
+      }),
   });
 }

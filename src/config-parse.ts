@@ -2,6 +2,7 @@
  * Owns: reading one value of the environment as its setting demands. A fault says what was given and what is
  * expected; a secret is never repeated. Nothing is guessed and nothing silently replaced.
  */
+import { parseRedisUrl } from './cache/redis-client.js';
 import type { Setting, SettingKind } from './config-table.js';
 
 export interface Fault {
@@ -49,6 +50,12 @@ export function parseValue(setting: Setting, text: string): Parsed {
       return parseHeaderMap(setting.kind, text);
     case 'upstreams':
       return parseUpstreams(text);
+    case 'redis-url':
+      return parseRedisUrl(text) === undefined
+        ? fault('a url that is none of these', expectation(setting.kind))
+        : { value: text };
+    case 'key-prefix':
+      return /^[\w.:-]{1,64}$/.test(text) ? { value: text } : fault(quote(text), expectation(setting.kind));
     default:
       return setting.kind satisfies never;
   }
@@ -71,6 +78,10 @@ export function expectation(kind: SettingKind): string {
       return 'a JSON object of header names and string values, without the headers that HTTP itself needs';
     case 'upstreams':
       return 'comma-separated name=url, each name of a-z, 0-9 and - and of at most 63 characters, each url http(s)';
+    case 'redis-url':
+      return 'redis://[user:password@]host[:port][/db] or rediss://…, redis-sentinel://host,host/name, redis-cluster://host,host';
+    case 'key-prefix':
+      return 'at most 64 letters, digits, and . : _ -';
     default:
       return kind satisfies never;
   }

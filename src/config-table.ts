@@ -10,7 +10,9 @@ export type SettingKind =
   | { readonly type: 'choice'; readonly of: readonly string[] }
   | { readonly type: 'header-names' }
   | { readonly type: 'header-map' }
-  | { readonly type: 'upstreams' };
+  | { readonly type: 'upstreams' }
+  | { readonly type: 'redis-url' }
+  | { readonly type: 'key-prefix' };
 
 export interface Setting {
   readonly name: string;
@@ -56,6 +58,17 @@ export const SETTINGS = [
     kind: PORT,
     default: '9090',
     meaning: 'port of the admin listener; 0 picks a free one',
+  },
+  {
+    name: 'REDIS_URL',
+    kind: { type: 'redis-url' },
+    meaning: 'the shared tier; unset: memory alone',
+  },
+  {
+    name: 'REDIS_KEY_PREFIX',
+    kind: { type: 'key-prefix' },
+    default: 'mcg',
+    meaning: 'first part of every key and channel',
   },
   {
     name: 'CACHE_MAX_BYTES',

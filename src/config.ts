@@ -3,6 +3,7 @@
  * Modules are given their own few options, never the whole.
  */
 
+import { parseRedisUrl, type RedisAddress } from './cache/redis-client.js';
 import { expectation, type Fault, type NamedUrl, parseValue, type Value } from './config-parse.js';
 import {
   SETTINGS,
@@ -33,6 +34,9 @@ export interface Config {
   readonly port: number;
   readonly adminHost: string;
   readonly adminPort: number;
+  /** Absent: memory alone. */
+  readonly redis: RedisAddress | undefined;
+  readonly redisKeyPrefix: string;
   readonly cacheMaxBytes: number;
   readonly cacheMaxEntryBytes: number;
   readonly staleIfErrorMs: number;
@@ -155,6 +159,7 @@ function createReader(env: Environment): Reader {
 function show(setting: Setting, value: Value | undefined): string {
   if (value === undefined) return '(none)';
   if (setting.kind.type === 'secret') return '(set, hidden)';
+  if (setting.kind.type === 'redis-url') return String(value).replace(/\/\/[^/]*@/, '//…@');
   if (setting.kind.type === 'header-map') return `${Object.keys(value).join(', ')} (values hidden)`;
   if (setting.kind.type === 'upstreams')
     return upstreamsOf(value)
@@ -207,6 +212,8 @@ function build(reader: Reader, named: readonly NamedUrl[]): Config {
     port: integer('PORT'),
     adminHost: text('ADMIN_HOST'),
     adminPort: integer('ADMIN_PORT'),
+    redis: parseRedisUrl(text('REDIS_URL')),
+    redisKeyPrefix: text('REDIS_KEY_PREFIX'),
     cacheMaxBytes: integer('CACHE_MAX_BYTES'),
     cacheMaxEntryBytes: integer('CACHE_MAX_ENTRY_BYTES'),
     staleIfErrorMs: integer('STALE_IF_ERROR_MS'),

@@ -6,7 +6,7 @@
 import type { Clock } from '../clock.js';
 import type { Change } from '../core/change.js';
 import { type CacheableMethod, ERROR_CODE } from '../core/protocol.js';
-import type { Store } from './store.js';
+import type { FlushReach, Store } from './store.js';
 
 export const FLUSH_REASONS = ['watch', 'tap', 'watch-connected', 'operator'] as const;
 export type FlushReason = (typeof FLUSH_REASONS)[number];
@@ -46,7 +46,8 @@ export interface AskedFor {
 export interface Changes {
   /** Applies a change that an upstream announced; resolved when it has taken effect (law 19). */
   apply(upstream: string, change: Change, reason: FlushReason): Promise<void>;
-  flush(upstream: string, reason: FlushReason): Promise<void>;
+  /** `here` flushes what this process alone holds. */
+  flush(upstream: string, reason: FlushReason, reach?: FlushReach): Promise<void>;
   /** The upstream refused these credentials: what was kept for them alone is dropped (law 17). */
   refused(upstream: string, authContext: string): Promise<void>;
   /** The upstream answered a request for one named thing with the JSON-RPC error `code`. */
@@ -63,8 +64,12 @@ export function createChanges(deps: ChangesDeps): Changes {
   /** Bounded by the number of upstreams. */
   const lastUnknownAt = new Map<string, number>();
 
-  async function flush(upstream: string, reason: FlushReason): Promise<void> {
-    deps.onFlushed(upstream, reason, await store.flush(upstream));
+  async function flush(
+    upstream: string,
+    reason: FlushReason,
+    reach: FlushReach = 'everywhere',
+  ): Promise<void> {
+    deps.onFlushed(upstream, reason, await store.flush(upstream, reach));
   }
 
   return {

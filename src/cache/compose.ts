@@ -3,7 +3,7 @@ import type { Clock } from '../clock.js';
 import type { WalkLimits } from '../core/walk.js';
 import { type Changes, type ChangesDeps, createChanges } from './changes.js';
 import { createFetcher, type FetcherEvents } from './fetcher.js';
-import { createFlights } from './flights.js';
+import { createFlights, type Fleet } from './flights.js';
 import { createListCache, type ListCache } from './list-cache.js';
 import { createMemory } from './memory.js';
 import { createPaging } from './paging.js';
@@ -11,6 +11,8 @@ import type { Store } from './store.js';
 
 export interface CacheOptions {
   readonly store: Store;
+  /** The other replicas, if there are any. */
+  readonly fleet?: Fleet | undefined;
   readonly clock: Clock;
   /** A number from 0 up to, and without, 1. */
   readonly random: () => number;
@@ -44,7 +46,7 @@ export function createCache(options: CacheOptions): {
     store,
     clock,
     memory,
-    flights: createFlights({ fetch, memory, clock }),
+    flights: createFlights({ fetch, memory, clock, fleet: options.fleet }),
     paging: createPaging({ store, pageSize: options.pageSize, upstreams: options.upstreams }),
     staleIfErrorMs: options.staleIfErrorMs,
   });

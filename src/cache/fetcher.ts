@@ -169,6 +169,8 @@ export function createFetcher(deps: FetcherDeps): Fetch {
     switch (result) {
       case 'stored':
         return { kind: 'stored', entry, first: pages[0], stamp: attempt.stamp, response };
+      case 'unavailable':
+        return notStored(response, 'unavailable');
       case 'too-large':
         return giveUp(attempt, pages[0], response, 'too-large');
       case 'superseded':

@@ -6,7 +6,8 @@ import type { Clock } from '../clock.js';
 import type { InterimSink } from '../core/exchange.js';
 import { pageKeys } from '../core/key.js';
 import { GatewayError } from '../errors.js';
-import { createCoalescer, type Flight } from './coalescer.js';
+import { createCoalescer, type Flight, type FlightControl } from './coalescer.js';
+import type { Entered } from './fetch-lease.js';
 import type { Fetch, FetchEnd, FetchTask } from './fetcher.js';
 import type { Memory } from './memory.js';
 import { retryAfterMs } from './retry-after.js';
@@ -17,57 +18,107 @@ export interface FlightTask extends Omit<FetchTask, 'pageKeys' | 'signal' | 'onH
 }
 
 /** A fetch as its leader holds it. */
-export interface LedFlight extends Flight<FetchEnd> {
+export interface LedFlight extends Flight<FlightEnd> {
   /** The leader takes no answer: what the fetch brings for it alone is discarded. */
   leaderLeaves(): void;
 }
 
 export interface Flights {
-  find(key: string): Flight<FetchEnd> | undefined;
+  find(key: string): Flight<FlightEnd> | undefined;
   /** Begins a fetch; with a key others can find it until it ends. */
   start(task: FlightTask, key: string | undefined): LedFlight;
 }
 
+/** Fetches of other replicas, as far as a fetch here has to do with them (law 27). */
+export interface Fleet {
+  enter(
+    upstream: string,
+    key: string,
+    options: { readonly patienceMs: number; readonly signal: AbortSignal },
+  ): Promise<Entered>;
+  /** Whether something fresh is there for the task by now. */
+  hasFresh(task: FlightTask): Promise<boolean>;
+}
+
+/** How a fetch ended, here or, `elsewhere`, on another replica: then the store may have its result. */
+export type FlightEnd = FetchEnd | { readonly kind: 'elsewhere' };
+
 export interface FlightsDeps {
   readonly fetch: Fetch;
+  /** Absent: this process fetches for itself alone. */
+  readonly fleet?: Fleet | undefined;
   readonly memory: Memory;
   readonly clock: Clock;
 }
 
 export function createFlights(deps: FlightsDeps): Flights {
   const { clock, memory } = deps;
-  const coalescer = createCoalescer<FetchEnd>(clock);
+  const coalescer = createCoalescer<FlightEnd>(clock);
+
+  async function fetchHere(
+    task: FlightTask,
+    control: FlightControl,
+    isLed: () => boolean,
+  ): Promise<FetchEnd> {
+    const deadline = startDeadline(clock, control.signal, task.timeoutMs);
+    try {
+      const end = await deps.fetch({
+        ...task,
+        pageKeys: pageKeys(task.keys, undefined),
+        signal: deadline.signal,
+        onHead: control.sawHead,
+        onPage: control.progressed,
+        interim: interimFor(task.interim, deadline.lift, isLed),
+      });
+      learn(task, end);
+      if (!isLed()) end.response.discard();
+      return end;
+    } catch (error) {
+      // A fetch that nobody waited for any more says nothing about the upstream.
+      if (error instanceof GatewayError && !control.signal.aborted) memory.failed(task.keys.shared);
+      throw error;
+    } finally {
+      deadline.lift();
+    }
+  }
+
+  /** Fetches, unless another replica does so for all. */
+  async function fetchForFleet(
+    fleet: Fleet,
+    key: string,
+    task: FlightTask,
+    control: FlightControl,
+    isLed: () => boolean,
+  ): Promise<FlightEnd> {
+    const startedAt = clock.now();
+    const { signal } = control;
+    const entered = await fleet.enter(task.upstream, key, { signal, patienceMs: task.timeoutMs / 2 });
+    try {
+      if (entered.role === 'waiter') return { kind: 'elsewhere' };
+      if (entered.waited && (await fleet.hasFresh(task))) return { kind: 'elsewhere' };
+      const timeoutMs = Math.max(1, task.timeoutMs - (clock.now() - startedAt));
+      return await fetchHere({ ...task, timeoutMs }, control, isLed);
+    } finally {
+      await entered.leave();
+    }
+  }
 
   function start(task: FlightTask, key: string | undefined): LedFlight {
     let isLed = true;
-    const flight = coalescer.start(key, async (control) => {
-      const deadline = startDeadline(clock, control.signal, task.timeoutMs);
-      try {
-        const end = await deps.fetch({
-          ...task,
-          pageKeys: pageKeys(task.keys, undefined),
-          signal: deadline.signal,
-          onHead: control.sawHead,
-          onPage: control.progressed,
-          interim: interimFor(task.interim, deadline.lift, () => isLed),
-        });
-        learn(task, end);
-        if (!isLed) end.response.discard();
-        return end;
-      } catch (error) {
-        // A fetch that nobody waited for any more says nothing about the upstream.
-        if (error instanceof GatewayError && !control.signal.aborted) memory.failed(task.keys.shared);
-        throw error;
-      } finally {
-        deadline.lift();
-      }
-    });
+    const { fleet } = deps;
+    const flight = coalescer.start(key, (control) =>
+      fleet === undefined || key === undefined
+        ? fetchHere(task, control, () => isLed)
+        : fetchForFleet(fleet, key, task, control, () => isLed),
+    );
     return {
       ...flight,
       leaderLeaves() {
         isLed = false;
         flight.result.then(
-          (end) => end.response.discard(),
+          (end) => {
+            if (end.kind !== 'elsewhere') end.response.discard();
+          },
           () => {},
         );
       },
@@ -80,8 +131,10 @@ export function createFlights(deps: FlightsDeps): Flights {
       return;
     }
     memory.answered(keys);
-    if (end.kind === 'stored') memory.stored(keys, end.entry.scope);
-    else memory.mark(keys.own, end.kind === 'overtaken' ? 'superseded' : end.reason);
+    if (end.kind === 'stored') {
+      memory.sawScope(keys, end.entry.scope);
+      memory.stored(keys);
+    } else memory.mark(keys.own, end.kind === 'overtaken' ? 'superseded' : end.reason);
   }
 
   return { start, find: (key) => coalescer.find(key) };

@@ -17,8 +17,8 @@ import {
   storedAnswer,
 } from './answer.js';
 import type { Flight, Patience } from './coalescer.js';
-import type { FetchEnd, FetchTask } from './fetcher.js';
-import { type Flights, isFailure } from './flights.js';
+import type { FetchTask } from './fetcher.js';
+import { type FlightEnd, type Flights, isFailure } from './flights.js';
 import type { Memory } from './memory.js';
 import type { Paging } from './paging.js';
 import type { Stamp, Store } from './store.js';
@@ -99,12 +99,15 @@ export function createListCache(deps: ListCacheDeps): ListCache {
   }
 
   async function lookUp(call: CacheCall, keys: CacheKeys): Promise<Found> {
-    const stamp = await store.stamp(call.upstream);
     const wanted = call.mayShare() ? [keys.own, keys.shared] : [keys.own];
-    const entries = (await store.read(call.upstream, wanted)).filter((entry) => entry !== undefined);
+    const look = await store.look(call.upstream, wanted, (entry) => isFresh(entry, clock.now()));
+    const { stamp } = look;
+    const entries = look.entries.filter((entry) => entry !== undefined);
     const now = clock.now();
     const fwd = entries.length > 0 ? 'stale' : 'miss';
     const fresh = entries.find((entry) => isFresh(entry, now));
+    // Another replica's entry tells the scope as well as a fetch of our own.
+    if (entries.some((entry) => entry.scope === 'public')) memory.sawScope(keys, 'public');
     if (fresh !== undefined) return { fresh, fwd, stamp };
     const stale = entries
       .filter((entry) => now < entry.expiresAt + deps.staleIfErrorMs)
@@ -191,16 +194,23 @@ export function createListCache(deps: ListCacheDeps): ListCache {
 
   async function settle(
     call: CacheCall,
-    { keys }: Want,
-    { found, flight }: { readonly found: Found; readonly flight: Flight<FetchEnd> },
+    want: Want,
+    { found, flight }: { readonly found: Found; readonly flight: Flight<FlightEnd> },
   ): Promise<Obtained> {
-    let end: FetchEnd;
+    const { keys } = want;
+    let end: FlightEnd;
     try {
       end = await flight.result;
     } catch (error) {
       const again = await lookUp(call, keys);
       if (again.stale === undefined || !(error instanceof GatewayError)) throw error;
       return fromStale(again, again.stale, 'upstream-failed');
+    }
+    if (end.kind === 'elsewhere') {
+      const again = await lookUp(call, keys);
+      if (again.fresh !== undefined)
+        return { answer: freshAnswer(again.fresh, clock.now(), true), stamp: again.stamp };
+      return lead(call, want, { found: again, key: undefined, startedAt: clock.now() });
     }
     const own = { fwd: found.fwd, response: end.response } as const;
     const { stamp } = found;

@@ -36,7 +36,13 @@ interface Shelf {
   readonly keysByContext: Map<string, Set<string>>;
 }
 
-export function createMemoryStore(options: MemoryStoreOptions): Store {
+/** The memory tier, which alone can look into its entries. */
+export interface MemoryStore extends Store {
+  /** The keys that a drop would hit. */
+  keysHit(upstream: string, what: Drop): string[];
+}
+
+export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
   const shelves = new Map<string, Shelf>();
   const slots = new LRUCache<string, Slot>({
     maxSize: options.maxBytes,
@@ -61,15 +67,17 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     return shelf;
   }
 
+  function stampOf(upstream: string): Stamp {
+    const { generation, drops } = shelfOf(upstream);
+    return { generation, drops };
+  }
+
   return {
-    async read(_upstream, keys) {
-      return keys.map((key) => slots.get(key)?.entry);
+    async look(upstream, keys) {
+      return { entries: keys.map((key) => slots.get(key)?.entry), stamp: stampOf(upstream) };
     },
 
-    async stamp(upstream) {
-      const { generation, drops } = shelfOf(upstream);
-      return { generation, drops };
-    },
+    stamp: async (upstream) => stampOf(upstream),
 
     isCurrent: (upstream, stamp) => shelfOf(upstream).generation === stamp.generation,
 
@@ -89,6 +97,8 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
       return forget(shelf.keys);
     },
 
+    keysHit: (upstream, what) => [...keysToDrop(shelfOf(upstream), what)],
+
     async drop(upstream, what) {
       const shelf = shelfOf(upstream);
       if (what.kind === 'resource') rememberDrop(shelf, what.uri);
@@ -104,6 +114,8 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
         return shelf.keysByContext.get(what.authContext) ?? [];
       case 'showing':
         return [...shelf.keys].filter((key) => shows(slots.peek(key)?.entry, what));
+      case 'keys':
+        return what.keys.filter((key) => shelf.keys.has(key));
       default:
         return what satisfies never;
     }

@@ -19,7 +19,9 @@ export interface Memory {
   mark(ownKey: string, reason: NotStoredReason): void;
   /** The scope that the results under a shared key last had. */
   scopeOf(sharedKey: string): Scope | undefined;
-  stored(keys: CacheKeys, scope: Scope): void;
+  sawScope(keys: CacheKeys, scope: Scope): void;
+  /** A result was stored after all. */
+  stored(keys: CacheKeys): void;
   /** A fetch failed for a key; `retryAfterMs` is what the upstream asked for. */
   failed(key: string, retryAfterMs?: number): void;
   /** The upstream answered. */
@@ -37,8 +39,10 @@ export function createMemory(clock: Clock, random: () => number): Memory {
     markOf: (ownKey) => uncacheable.get(ownKey),
     mark: (ownKey, reason) => uncacheable.mark(ownKey, reason),
     scopeOf: (sharedKey) => scopes.get(sharedKey),
-    stored(keys, scope) {
+    sawScope(keys, scope) {
       scopes.set(keys.shared, scope);
+    },
+    stored(keys) {
       uncacheable.clear(keys.own);
     },
     failed: (key, retryAfterMs) => backoff.failed(key, retryAfterMs),

@@ -90,7 +90,8 @@ export function createPaging(deps: PagingDeps): Paging {
     async resume(caller, cursor, now) {
       const parts = readCursor(cursor);
       if (parts === undefined || parts.tag !== tags.get(caller.upstream)) return INVALID;
-      const [entry] = await store.read(caller.upstream, [walkKey(caller.upstream, parts.snapshotId)]);
+      const key = walkKey(caller.upstream, parts.snapshotId);
+      const [entry] = (await store.look(caller.upstream, [key], () => true)).entries;
       if (entry === undefined || now >= entry.expiresAt + WALK_GRACE_MS) return INVALID;
       if (!isGenuine(parts, entry.seed, caller.ownKey)) return INVALID;
       const slice = sliceAt(caller, entry, parts.offset);
@@ -116,7 +117,7 @@ export function createPaging(deps: PagingDeps): Paging {
       if (answer.kind !== 'entry' || !isCut(answer.entry)) return answer;
       const { entry } = answer;
       const key = walkKey(caller.upstream, snapshotIdOf(entry.seed));
-      const [kept] = await store.read(caller.upstream, [key]);
+      const [kept] = (await store.look(caller.upstream, [key], () => true)).entries;
       const canResume =
         kept !== undefined || (await store.write(caller.upstream, key, entry, stamp)) === 'stored';
       const slice = sliceAt(caller, entry, 0);

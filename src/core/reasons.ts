@@ -39,6 +39,7 @@ export const NOT_STORED_REASONS = [
   'unexpected',
   'zero-lifetime',
   'too-large',
+  'unavailable',
   'superseded',
   'walk-suspended',
   'cursor-loop',

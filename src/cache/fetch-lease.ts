@@ -1,0 +1,125 @@
+/**
+ * Owns: one fetch for the fleet (design, law 27): a short lease in Redis on each key that is being fetched. Whoever
+ * does not get it waits for word from the one who has it, within bounds; a holder that died is noticed when
+ * its lease runs out. Without Redis everybody fetches.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.js';
+import type { RedisLink } from './redis-link.js';
+import { COMMAND_MS } from './redis-link.js';
+import { HOLD, RELEASE } from './redis-scripts.js';
+
+/** How long a lease outlives a holder that died, in milliseconds. */
+export const FETCH_LEASE_MS = 3_000;
+const RENEW_MS = 1_000;
+
+export interface FetchedMessage {
+  readonly kind: 'fetched';
+  readonly lease: string;
+}
+
+/** `alone`: the lease could not be had in time, or at all; `waited`: whether another's fetch was waited for. */
+export interface Entered {
+  readonly role: 'holder' | 'alone' | 'waiter';
+  readonly waited: boolean;
+  /** To be called when the fetch has ended; others are told. */
+  readonly leave: () => Promise<void>;
+}
+
+export interface FetchLeases {
+  /** Resolves with `waiter` once the holder says that it has fetched. Rejects with the signal's reason. */
+  enter(
+    lease: string,
+    options: { readonly patienceMs: number; readonly signal: AbortSignal },
+  ): Promise<Entered>;
+  /** A holder, here or elsewhere, has fetched. */
+  fetched(message: FetchedMessage): void;
+}
+
+export interface FetchLeasesDeps {
+  readonly link: RedisLink;
+  readonly clock: Clock;
+  readonly channel: string;
+}
+
+export function createFetchLeases(deps: FetchLeasesDeps): FetchLeases {
+  const { link, clock } = deps;
+  const waiting = new Map<string, Set<() => void>>();
+
+  async function hold(lease: string, token: string): Promise<'mine' | 'taken' | 'unknown'> {
+    const reply = await link.run(HOLD, [lease], [token, FETCH_LEASE_MS], {
+      ms: COMMAND_MS,
+      mayBeRefused: true,
+    });
+    if (!Buffer.isBuffer(reply)) return 'unknown';
+    return reply.toString() === token ? 'mine' : 'taken';
+  }
+
+  function holder(lease: string, token: string, waited: boolean): Entered {
+    const over = new AbortController();
+    const renew = async () => {
+      for (;;) {
+        await clock.sleep(RENEW_MS, over.signal);
+        await hold(lease, token);
+      }
+    };
+    renew().catch(() => {});
+    return {
+      role: 'holder',
+      waited,
+      async leave() {
+        over.abort();
+        const message: FetchedMessage = { kind: 'fetched', lease };
+        await link.run(RELEASE, [lease], [token, deps.channel, JSON.stringify(message)], { ms: COMMAND_MS });
+      },
+    };
+  }
+
+  /** Resolves true when word comes, false after a while: then the lease is tried again, its holder may be dead. */
+  async function word(lease: string, signal: AbortSignal): Promise<boolean> {
+    const settled = new AbortController();
+    const onAbort = () => settled.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    let tell: () => void = () => {};
+    const told = new Promise<true>((resolve) => {
+      tell = () => resolve(true);
+    });
+    const listeners = waiting.get(lease) ?? new Set();
+    waiting.set(lease, listeners.add(tell));
+    try {
+      return await Promise.race([told, clock.sleep(RENEW_MS, settled.signal).then(() => false)]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      settled.abort();
+      listeners.delete(tell);
+      if (listeners.size === 0) waiting.delete(lease);
+    }
+  }
+
+  return {
+    async enter(lease, { patienceMs, signal }) {
+      const token = randomUUID();
+      const until = clock.now() + patienceMs;
+      for (let waited = false; ; waited = true) {
+        // Listening begins before the lease is asked for, so that no word is missed in between.
+        const listening = new AbortController();
+        signal.addEventListener('abort', () => listening.abort(signal.reason), { once: true });
+        const coming = word(lease, listening.signal);
+        coming.catch(() => {});
+        const held = await hold(lease, token);
+        if (held === 'taken' && clock.now() < until) {
+          if (await coming) return { role: 'waiter', waited: true, leave: async () => {} };
+          continue;
+        }
+        listening.abort();
+        return held === 'mine'
+          ? holder(lease, token, waited)
+          : { role: 'alone', waited, leave: async () => {} };
+      }
+    },
+
+    fetched(message) {
+      for (const tell of waiting.get(message.lease) ?? []) tell();
+    },
+  };
+}

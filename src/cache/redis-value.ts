@@ -1,0 +1,160 @@
+/**
+ * Owns: how an entry is written for the shared tier: one line of JSON that a person can read in a console, then
+ * the bytes. Lifetimes are durations, since no two machines' clocks agree (design, law 26). What is not exactly
+ * of this form is no value: it is a miss, and replaced.
+ */
+import { isObject } from '../core/change.js';
+import { readObject } from '../core/json.js';
+import { isCacheableMethod } from '../core/protocol.js';
+import type { Entry } from '../core/snapshot.js';
+
+/** Moves with every change of the form. */
+const VERSION = 1;
+
+/** What a value is bound to, so that one copied to another place is not taken for one of it. */
+export interface ValuePlace {
+  readonly key: string;
+  readonly authContext?: string;
+}
+
+export interface Encoded {
+  readonly value: Buffer;
+  /** How long the value is to be kept, in milliseconds. */
+  readonly keepMs: number;
+}
+
+/**
+ * The entry as it is stored under `key`. `keepPastExpiryMs` is how long it is kept for stale answers.
+ * `now` is an instant of the process's clock.
+ */
+export function encodeEntry(entry: Entry, key: string, now: number, keepPastExpiryMs: number): Encoded {
+  const lifetimeMs = Math.floor(entry.expiresAt - now);
+  const keepMs = lifetimeMs + keepPastExpiryMs;
+  const { method, scope, authContext, itemsAt, sentHints, pages, items, uris, seed } = entry;
+  const ageMs = Math.ceil(now - entry.receivedAt);
+  const head = {
+    v: VERSION,
+    key,
+    method,
+    scope,
+    authContext,
+    lifetimeMs,
+    ageMs,
+    keepMs,
+    itemsAt,
+    sentHints,
+    pages,
+    items,
+    uris,
+    seed,
+  };
+  return { value: Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), entry.body]), keepMs };
+}
+
+/**
+ * The entry in `value`, of whose time `leftMs` milliseconds were left when Redis was asked at `askedAt`;
+ * undefined for anything that is not a value of this form under this key.
+ */
+export function decodeEntry(
+  value: Buffer,
+  key: string,
+  time: { readonly leftMs: number; readonly askedAt: number },
+): Entry | undefined {
+  const lineEnd = value.indexOf(0x0a);
+  if (lineEnd === -1) return undefined;
+  const head = parseHead(value.subarray(0, lineEnd));
+  if (head === undefined || head.key !== key || time.leftMs < 0 || time.leftMs > head.keepMs)
+    return undefined;
+  const body = value.subarray(lineEnd + 1);
+  if (!isBody(body, head.itemsAt)) return undefined;
+  const sinceWrittenMs = head.keepMs - time.leftMs;
+  const { key: _key, lifetimeMs, ageMs, keepMs: _keepMs, ...told } = head;
+  return {
+    ...told,
+    body,
+    receivedAt: time.askedAt - ageMs - sinceWrittenMs,
+    expiresAt: time.askedAt + lifetimeMs - sinceWrittenMs,
+  };
+}
+
+type Head = Omit<Entry, 'body' | 'receivedAt' | 'expiresAt'> & {
+  readonly key: string;
+  readonly lifetimeMs: number;
+  readonly ageMs: number;
+  readonly keepMs: number;
+};
+
+function parseHead(line: Buffer): Head | undefined {
+  let head: unknown;
+  try {
+    head = JSON.parse(line.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  if (!isObject(head) || head.v !== VERSION) return undefined;
+  const {
+    key,
+    method,
+    scope,
+    authContext,
+    lifetimeMs,
+    ageMs,
+    keepMs,
+    itemsAt,
+    sentHints,
+    pages,
+    items,
+    uris,
+    seed,
+  } = head;
+  if (typeof key !== 'string' || typeof method !== 'string' || !isCacheableMethod(method)) return undefined;
+  if (scope !== 'public' && scope !== 'private') return undefined;
+  if (typeof authContext !== 'string' || typeof seed !== 'string') return undefined;
+  if (!isCount(lifetimeMs) || !isCount(ageMs) || !isCount(keepMs) || !isCount(pages) || !isCount(items))
+    return undefined;
+  if (
+    !isObject(sentHints) ||
+    typeof sentHints.ttlMs !== 'boolean' ||
+    typeof sentHints.cacheScope !== 'boolean'
+  )
+    return undefined;
+  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) return undefined;
+  const span = spanOf(itemsAt);
+  if (itemsAt !== undefined && span === undefined) return undefined;
+  return {
+    key,
+    method,
+    scope,
+    authContext,
+    lifetimeMs,
+    ageMs,
+    keepMs,
+    pages,
+    items,
+    uris,
+    seed,
+    sentHints: { ttlMs: sentHints.ttlMs, cacheScope: sentHints.cacheScope },
+    ...(span !== undefined && { itemsAt: span }),
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function spanOf(value: unknown): Entry['itemsAt'] {
+  if (!isObject(value) || !isCount(value.start) || !isCount(value.end) || value.end < value.start)
+    return undefined;
+  return { start: value.start, end: value.end };
+}
+
+/** Whether the bytes are the rest of an object, as an answer needs it: foreign bytes must not end up in one. */
+function isBody(body: Buffer, itemsAt: Entry['itemsAt']): boolean {
+  try {
+    const whole = Buffer.concat([Buffer.from('{'), body]);
+    if (readObject(whole, 0).end !== whole.length) return false;
+  } catch {
+    return false;
+  }
+  return itemsAt === undefined || (body[itemsAt.start - 1] === 0x5b && body[itemsAt.end] === 0x5d);
+}
