@@ -13,9 +13,12 @@ import type { Store } from './cache/store.js';
 import { createVerified } from './cache/verified.js';
 import type { Clock } from './clock.js';
 import type { Config, UpstreamConfig } from './config.js';
+import { type AccessRules, isLoopbackAddress } from './core/access.js';
+import { publicNames } from './core/resource-metadata.js';
+import { registerAccess } from './http/access.js';
 import { registerAdminRoutes } from './http/admin.js';
 import { registerMcpRoutes } from './http/routes.js';
-import { createServe, type UpstreamRoute } from './http/serve.js';
+import { createServe, SERVED_METHODS, type UpstreamRoute } from './http/serve.js';
 import type { Logger } from './telemetry.js';
 import { createPageSource } from './upstream/page-source.js';
 import { createTransport, type Transport } from './upstream/transport.js';
@@ -70,12 +73,14 @@ export function createGateway(deps: GatewayDeps): Gateway {
   let isReady = false;
 
   const mcp = createListener();
+  registerAccess(mcp, { rules: accessRules(config, config.host), methods: [...SERVED_METHODS, 'OPTIONS'] });
   registerMcpRoutes(mcp, {
-    upstreams: new Map(config.upstreams.map((upstream) => [upstream.name, routeOf(upstream)])),
+    upstreams: new Map(config.upstreams.map((upstream) => [upstream.name, routeOf(upstream, config)])),
     serve,
     maxBodyBytes: config.maxBodyBytes,
   });
   const admin = createListener();
+  registerAccess(admin, { rules: accessRules(config, config.adminHost), methods: [] });
   registerAdminRoutes(admin, { isReady: () => isReady });
 
   async function headStart(): Promise<void> {
@@ -128,9 +133,15 @@ async function drain(listener: FastifyInstance, clock: Clock, graceMs: number): 
   await closing;
 }
 
-function routeOf(upstream: UpstreamConfig): UpstreamRoute {
+function accessRules(config: Config, address: string): AccessRules {
+  const hosts = config.allowedHosts ?? (isLoopbackAddress(address) ? ['loopback'] : ['*']);
+  return { origins: config.allowedOrigins, hosts };
+}
+
+function routeOf(upstream: UpstreamConfig, { publicUrl }: Config): UpstreamRoute {
   const { name, url, origin, path, policy, timeoutMs, authorization, headers } = upstream;
-  return { name, url, origin, path, policy, timeoutMs, injected: { authorization, headers } };
+  const names = publicUrl === undefined ? undefined : publicNames(publicUrl, name);
+  return { name, url, origin, path, policy, timeoutMs, names, injected: { authorization, headers } };
 }
 
 function cacheOptions(

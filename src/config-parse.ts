@@ -54,6 +54,14 @@ export function parseValue(setting: Setting, text: string): Parsed {
       return parseRedisUrl(text) === undefined
         ? fault('a url that is none of these', expectation(setting.kind))
         : { value: text };
+    case 'origins':
+      return parseNames(setting.kind, text, /^(\*|loopback|null|[a-z][a-z0-9+.-]*:\/\/[^/?#\s,@]+)$/);
+    case 'hosts':
+      return parseNames(setting.kind, text.toLowerCase(), /^(\*|loopback|[a-z0-9_.-]+|\[[0-9a-f:.]+\])$/);
+    case 'url':
+      return urlProblem(text) === undefined && !text.includes('?')
+        ? { value: text }
+        : fault('something that is no such url', expectation(setting.kind));
     case 'key-prefix':
       return /^[\w.:-]{1,64}$/.test(text) ? { value: text } : fault(quote(text), expectation(setting.kind));
     default:
@@ -80,6 +88,12 @@ export function expectation(kind: SettingKind): string {
       return 'comma-separated name=url, each name of a-z, 0-9 and - and of at most 63 characters, each url http(s)';
     case 'redis-url':
       return 'redis://[user:password@]host[:port][/db] or rediss://…, redis-sentinel://host,host/name, redis-cluster://host,host';
+    case 'origins':
+      return 'comma-separated origins such as https://app.example, or *, or loopback';
+    case 'hosts':
+      return 'comma-separated host names without ports, or *, or loopback';
+    case 'url':
+      return 'an http or https url without query, fragment and credentials';
     case 'key-prefix':
       return 'at most 64 letters, digits, and . : _ -';
     default:
@@ -117,6 +131,11 @@ const RESERVED_HEADERS = new Set([
 
 function isFieldValue(text: string): boolean {
   return /^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(text);
+}
+
+function parseNames(kind: SettingKind, text: string, form: RegExp): Parsed {
+  const names = text.split(',').map((name) => name.trim());
+  return names.every((name) => form.test(name)) ? { value: names } : fault(quote(text), expectation(kind));
 }
 
 function parseHeaderNames(kind: SettingKind, text: string): Parsed {

@@ -12,7 +12,10 @@ export type SettingKind =
   | { readonly type: 'header-map' }
   | { readonly type: 'upstreams' }
   | { readonly type: 'redis-url' }
-  | { readonly type: 'key-prefix' };
+  | { readonly type: 'key-prefix' }
+  | { readonly type: 'origins' }
+  | { readonly type: 'hosts' }
+  | { readonly type: 'url' };
 
 export interface Setting {
   readonly name: string;
@@ -155,6 +158,19 @@ export const SETTINGS = [
     meaning: 'further request headers that are part of the cache key',
   },
   {
+    name: 'ALLOWED_ORIGINS',
+    kind: { type: 'origins' },
+    default: 'loopback',
+    meaning:
+      '`Origin` values let in, exact or `*`; `loopback` stands for every origin on this machine; others get 403',
+  },
+  {
+    name: 'ALLOWED_HOSTS',
+    kind: { type: 'hosts' },
+    meaning:
+      '`Host` names let in, or `*`; unset: loopback names where the listener’s address is loopback, else any; others get 403',
+  },
+  {
     name: 'UPSTREAM_TIMEOUT_MS',
     kind: TIMER,
     default: '30000',
@@ -174,6 +190,18 @@ export const SETTINGS = [
     default: '10000',
     unit: 'ms',
     meaning: 'how long requests in flight may take after SIGTERM or SIGINT',
+  },
+  {
+    name: 'OAUTH_METADATA',
+    kind: { type: 'choice', of: ['relay', 'rewrite'] },
+    default: 'relay',
+    meaning:
+      '`relay`: protected-resource metadata and `WWW-Authenticate` as the upstream sent them; `rewrite`: they name this gateway under `PUBLIC_URL`',
+  },
+  {
+    name: 'PUBLIC_URL',
+    kind: { type: 'url' },
+    meaning: 'where clients reach this gateway; needed for `OAUTH_METADATA=rewrite`',
   },
   {
     name: 'LOG_LEVEL',

@@ -48,6 +48,11 @@ export interface Config {
   readonly verifiedTtlMs: number;
   readonly authHeaders: readonly string[];
   readonly varyHeaders: readonly string[];
+  readonly allowedOrigins: readonly string[];
+  /** Absent: it depends on the listener's address. */
+  readonly allowedHosts: readonly string[] | undefined;
+  /** Present: OAuth metadata and challenges are made to name this gateway. */
+  readonly publicUrl: string | undefined;
   readonly maxBodyBytes: number;
   readonly shutdownGraceMs: number;
   readonly logLevel: string;
@@ -98,6 +103,9 @@ export function parseConfig(env: Environment): {
       owners.set(variable, name);
       reader.read(variable, setting, slotOf(name, setting.name));
     }
+  }
+  if (reader.value('OAUTH_METADATA') === 'rewrite' && reader.value('PUBLIC_URL') === undefined) {
+    reader.fault('PUBLIC_URL', 'nothing', 'the address of this gateway, since OAUTH_METADATA is rewrite');
   }
   if (named.length > 0) reportUnknown(env, owners, reader);
   if (reader.faults.length > 0) throw new ConfigError(reader.faults);
@@ -225,6 +233,10 @@ function build(reader: Reader, named: readonly NamedUrl[]): Config {
     listChangedFlush: text('LIST_CHANGED_FLUSH') === 'all' ? 'all' : 'upstream',
     authHeaders: asNames(reader.value('AUTH_HEADERS')),
     varyHeaders: asNames(reader.value('VARY_HEADERS')),
+    allowedOrigins: asNames(reader.value('ALLOWED_ORIGINS')),
+    allowedHosts:
+      reader.value('ALLOWED_HOSTS') === undefined ? undefined : asNames(reader.value('ALLOWED_HOSTS')),
+    publicUrl: text('OAUTH_METADATA') === 'rewrite' ? text('PUBLIC_URL') : undefined,
     maxBodyBytes: integer('MAX_BODY_BYTES'),
     shutdownGraceMs: integer('SHUTDOWN_GRACE_MS'),
     logLevel: text('LOG_LEVEL'),

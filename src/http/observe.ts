@@ -8,7 +8,7 @@ import { singleValue } from '../core/headers.js';
 import { authContextOf } from '../core/key.js';
 import { parseMember, type RpcMessage } from '../core/message.js';
 import { type Era, eraOf, HEADER, NAMED_BY } from '../core/protocol.js';
-import { errorCodeOf, parseObject } from '../upstream/watch-wire.js';
+import { errorCodeOf, parseObject } from '../upstream/body.js';
 import type { Observer } from './passthrough.js';
 import type { ServeDeps, Task } from './serve.js';
 

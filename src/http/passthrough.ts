@@ -15,7 +15,7 @@ import { canDecode, decodeWhole } from '../upstream/decode.js';
 import { tappedChunks } from '../upstream/tap.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
-import { relayTo } from './reply.js';
+import { relayTo, writeHead } from './reply.js';
 
 /** Who is told of what passes. Each is awaited before that goes on to the client. */
 export interface Observer {
@@ -37,6 +37,8 @@ export interface PassThroughOptions {
   readonly observer: Observer;
   /** Fields of the gateway's own. */
   readonly added: RawHeaders;
+  /** What an answer's fields go out as (law 24); mostly as they are. */
+  readonly rename: (headers: RawHeaders) => RawHeaders;
 }
 
 /**
@@ -50,7 +52,7 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
   const response = await options.transport.send(options.outgoing, { signal });
   exchange.liftDeadline();
   await observer.onStatus(response.status);
-  const headers = endToEnd(response.headers);
+  const headers = options.rename(endToEnd(response.headers));
   const type = contentTypeOf(headers);
   const codings = contentCodings(headers);
   const { status, statusText, body } = response;
@@ -60,7 +62,7 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
     await relayTo(res, { status, statusText, headers, held: [], rest, discard }, options.added);
     return;
   }
-  res.writeHead(status, statusText, [...headers, ...options.added]);
+  writeHead(res, status, statusText, [...headers, ...options.added]);
   res.flushHeaders();
   const { onBody } = observer;
   if (type === JSON_TYPE && onBody !== undefined && canDecode(codings)) {

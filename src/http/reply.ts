@@ -48,9 +48,31 @@ export async function relayTo(
   res.end();
 }
 
-function writeHead(res: ServerResponse, status: number, statusText: string, headers: RawHeaders): void {
-  if (statusText === '') res.writeHead(status, [...headers]);
-  else res.writeHead(status, statusText, [...headers]);
+/** Fields that every answer to a request bears, whoever wrote it. */
+const ownFieldsOf = new WeakMap<ServerResponse, RawHeaders>();
+
+/** Puts fields on the answer to come; they replace those of the same name, but for `Vary`, which adds up. */
+export function putOnAnswer(res: ServerResponse, fields: RawHeaders): void {
+  if (fields.length > 0) ownFieldsOf.set(res, fields);
+}
+
+/** Writes the head of an answer. Nothing else in the gateway does. */
+export function writeHead(
+  res: ServerResponse,
+  status: number,
+  statusText: string,
+  headers: RawHeaders,
+): void {
+  const own = ownFieldsOf.get(res);
+  const all = own === undefined ? [...headers] : withOwn(headers, own);
+  if (statusText === '') res.writeHead(status, all);
+  else res.writeHead(status, statusText, all);
+}
+
+function withOwn(headers: RawHeaders, own: RawHeaders): string[] {
+  const replaced = new Set(own.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()));
+  replaced.delete('vary');
+  return [...filterHeaders(headers, (name) => !replaced.has(name)), ...own];
 }
 
 export function cacheStatusHeader(status: CacheStatus): RawHeaders {
@@ -146,8 +168,9 @@ export function writeError(
   writeJson(res, error.status, error.toBody(options.idRaw), options.headers ?? []);
 }
 
-function writeJson(res: ServerResponse, status: number, body: string, headers: RawHeaders): void {
+/** Writes a JSON body of the gateway's own. */
+export function writeJson(res: ServerResponse, status: number, body: string, headers: RawHeaders): void {
   const length = String(Buffer.byteLength(body));
-  res.writeHead(status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...headers]);
+  writeHead(res, status, '', ['Content-Type', JSON_TYPE, 'Content-Length', length, ...headers]);
   res.end(body);
 }

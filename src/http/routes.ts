@@ -13,7 +13,7 @@ export interface McpRoutesOptions {
   readonly maxBodyBytes: number;
 }
 
-const ALLOW = SERVED_METHODS.join(', ');
+const ALLOW = [...SERVED_METHODS, 'OPTIONS'].join(', ');
 
 /** Registers the MCP endpoints, and answers for every other path of the listener. */
 export function registerMcpRoutes(app: FastifyInstance, options: McpRoutesOptions): void {
@@ -27,6 +27,10 @@ export function registerMcpRoutes(app: FastifyInstance, options: McpRoutesOption
     return name[1] === undefined ? only : upstreams.get(name[1]);
   }
 
+  function metadataAt(path: string): UpstreamRoute | undefined {
+    return upstreams.get(/^\/\.well-known\/oauth-protected-resource\/mcp\/([^/]+)\/?$/.exec(path)?.[1] ?? '');
+  }
+
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const upstream = upstreamAt(pathOf(request));
     reply.hijack();
@@ -34,7 +38,7 @@ export function registerMcpRoutes(app: FastifyInstance, options: McpRoutesOption
     const { raw: res } = reply;
     if (upstream === undefined) writeError(res, new GatewayError('not-found'));
     else
-      await options.serve({
+      await options.serve.mcp({
         req,
         res,
         upstream,
@@ -42,14 +46,25 @@ export function registerMcpRoutes(app: FastifyInstance, options: McpRoutesOption
       });
   }
 
+  app.get('/.well-known/oauth-protected-resource/mcp/:upstream', async (request, reply) => {
+    reply.hijack();
+    const { raw: req } = request;
+    const { raw: res } = reply;
+    const upstream = metadataAt(pathOf(request));
+    if (upstream === undefined) writeError(res, new GatewayError('not-found'));
+    else await options.serve.metadata({ req, res, upstream, body: undefined });
+  });
+
   for (const url of ['/mcp', '/mcp/:upstream'])
     app.route({ method: [...SERVED_METHODS], url, handler: handle });
 
   app.setNotFoundHandler((request, reply) => {
     reply.hijack();
-    const isKnown = upstreamAt(pathOf(request)) !== undefined;
-    const error = new GatewayError(isKnown ? 'method-not-allowed' : 'not-found');
-    writeError(reply.raw, error, { headers: isKnown ? ['Allow', ALLOW] : [] });
+    const path = pathOf(request);
+    const allow =
+      upstreamAt(path) !== undefined ? ALLOW : metadataAt(path) !== undefined ? 'GET, OPTIONS' : undefined;
+    const error = new GatewayError(allow === undefined ? 'not-found' : 'method-not-allowed');
+    writeError(reply.raw, error, { headers: allow === undefined ? [] : ['Allow', allow] });
   });
 
   app.setErrorHandler((error: { statusCode?: number }, _request, reply) => {

@@ -10,17 +10,19 @@ import type { Verified } from '../cache/verified.js';
 import type { Clock } from '../clock.js';
 import { type CacheableRequest, classify } from '../core/classify.js';
 import type { FreshnessPolicy } from '../core/freshness.js';
-import { type InjectedHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
+import { type InjectedHeaders, type RawHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
 import { cacheKeys } from '../core/key.js';
 import { type RpcMessage, readMessage } from '../core/message.js';
 import { isCacheableMethod, knownMethod } from '../core/protocol.js';
 import type { BypassReason } from '../core/reasons.js';
 import { bodyForPage } from '../core/request-body.js';
+import { type PublicNames, renameChallenges } from '../core/resource-metadata.js';
 import { GatewayError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
 import type { PageSource } from '../upstream/page-source.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import { beginExchange, type Exchange } from './exchange.js';
+import { serveMetadata } from './metadata.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { passThrough } from './passthrough.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
@@ -35,6 +37,8 @@ export interface UpstreamRoute {
   readonly injected: InjectedHeaders;
   readonly policy: FreshnessPolicy;
   readonly timeoutMs: number;
+  /** Present: challenges and metadata name this gateway (OAUTH_METADATA=rewrite). */
+  readonly names: PublicNames | undefined;
 }
 
 export interface ServeDeps {
@@ -68,19 +72,33 @@ export interface ServeInput {
   readonly upstream: UpstreamRoute;
 }
 
-/** Answers one request, whatever happens; never rejects. */
-export type Serve = (input: ServeInput) => Promise<void>;
+/** Each answers one request, whatever happens, and never rejects. */
+export interface Serve {
+  mcp(input: ServeInput): Promise<void>;
+  metadata(input: ServeInput): Promise<void>;
+}
 
 export function createServe(deps: ServeDeps): Serve {
-  return async (input) => {
-    const exchange = beginExchange(input.req, input.res, deps);
-    exchange.summary.upstream = input.upstream.name;
-    const task = taskOf(input);
-    try {
-      await serveTask(deps, exchange, task);
-    } catch (error) {
-      answerFailure(exchange, task.message, error);
-    }
+  return {
+    async mcp(input) {
+      const exchange = beginExchange(input.req, input.res, deps);
+      exchange.summary.upstream = input.upstream.name;
+      const task = taskOf(input);
+      try {
+        await serveTask(deps, exchange, task);
+      } catch (error) {
+        answerFailure(exchange, task.message, error);
+      }
+    },
+    async metadata({ req, res, upstream }) {
+      const exchange = beginExchange(req, res, deps);
+      Object.assign(exchange.summary, { upstream: upstream.name, method: 'metadata', outcome: 'bypass' });
+      try {
+        await serveMetadata(exchange, { upstream, transport: deps.transport, names: upstream.names });
+      } catch (error) {
+        answerFailure(exchange, undefined, error);
+      }
+    },
   };
 }
 
@@ -157,7 +175,12 @@ async function bypass(
     timeoutMs: task.upstream.timeoutMs,
     added,
     observer: createObserver(deps, task),
+    rename: (headers) => renamed(headers, task.upstream),
   });
+}
+
+function renamed(headers: RawHeaders, { names }: UpstreamRoute): RawHeaders {
+  return names === undefined ? headers : renameChallenges(headers, names);
 }
 
 async function serveCacheable(deps: ServeDeps, exchange: Exchange, call: CacheCall): Promise<void> {
@@ -198,9 +221,11 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
         cursorRaw === undefined ? outgoing : { ...outgoing, body: bodyForPage(rpc, cursorRaw, String(id)) };
       const fetched = await deps.pageSource({ outgoing: further, method, id }, options);
       await observer.onStatus(fetched.response.status);
-      if (fetched.kind === 'other' && fetched.errorCode !== undefined)
+      if (fetched.kind === 'other' && fetched.errorCode !== undefined) {
         await observer.onError(fetched.errorCode);
-      return fetched;
+      }
+      const { response } = fetched;
+      return { ...fetched, response: { ...response, headers: renamed(response.headers, upstream) } };
     },
   };
 }

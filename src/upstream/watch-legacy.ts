@@ -5,9 +5,10 @@
 import { isObject } from '../core/change.js';
 import { singleValue } from '../core/headers.js';
 import { ERROR_CODE, HEADER, LEGACY_VERSION } from '../core/protocol.js';
+import { parseObject } from './body.js';
 import type { UpstreamResponse } from './transport.js';
 import type { AttemptContext, AttemptEnd } from './watch-modern.js';
-import { isEventStream, messagesOf, parseObject, readAnswer } from './watch-wire.js';
+import { isEventStream, messagesOf, readAnswer } from './watch-wire.js';
 
 /** The gateway's own session, as the fields that each further request bears. */
 export interface LegacySession {

@@ -5,8 +5,9 @@
 
 import { isObject } from '../core/change.js';
 import { ACKNOWLEDGED, ERROR_CODE, HEADER, META, MODERN_VERSION } from '../core/protocol.js';
+import { errorCodeOf, parseObject } from './body.js';
 import type { UpstreamResponse } from './transport.js';
-import { errorCodeOf, isEventStream, messagesOf, parseObject, readAnswer, type Wire } from './watch-wire.js';
+import { isEventStream, messagesOf, readAnswer, type Wire } from './watch-wire.js';
 
 export interface StreamHandlers {
   /** The stream stands: from now on changes will be told. `watched` names what the upstream agreed to tell. */

@@ -2,7 +2,6 @@
  * Owns: the messages that the gateway sends on its own account, as the revision that it speaks demands
  * (2026-07-28 and 2025-11-25 basic/transports), and the reading of what comes back.
  */
-import { isObject } from '../core/change.js';
 import {
   contentCodings,
   contentTypeOf,
@@ -12,7 +11,7 @@ import {
   JSON_TYPE,
   upstreamHeaders,
 } from '../core/headers.js';
-import { decodeWhole } from './decode.js';
+import { parseObject, readWhole } from './body.js';
 import { MAX_NOTIFICATION_BYTES, tap } from './tap.js';
 import type { Transport, UpstreamResponse } from './transport.js';
 
@@ -106,30 +105,6 @@ export async function readAnswer(
 }
 
 async function* wholeBody(response: UpstreamResponse): AsyncIterable<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response.body) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > MAX_NOTIFICATION_BYTES) return;
-  }
-  const codings = contentCodings(endToEnd(response.headers));
-  const bytes = await decodeWhole(Buffer.concat(chunks), codings.slice(0, 1), MAX_NOTIFICATION_BYTES);
+  const bytes = await readWhole(response);
   if (bytes !== undefined) yield bytes;
-}
-
-/** The JSON object that the bytes hold; undefined for anything else. */
-export function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The code of a JSON-RPC error message. */
-export function errorCodeOf(message: Readonly<Record<string, unknown>> | undefined): number | undefined {
-  const error = message?.error;
-  return isObject(error) && typeof error.code === 'number' ? error.code : undefined;
 }

@@ -1,0 +1,62 @@
+/**
+ * Owns: who is let in, before anything else is looked at, and what browsers are told (design, section 2). The CORS
+ * fields are made by @fastify/cors, and put on every answer to a browser, the gateway's own and relayed ones.
+ */
+import cors from '@fastify/cors';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { type AccessRules, allowsOrigin, judgeAccess } from '../core/access.js';
+import type { RawHeaders } from '../core/headers.js';
+import { GatewayError } from '../errors.js';
+import { putOnAnswer, writeError } from './reply.js';
+
+const EXPOSED = [
+  'Mcp-Session-Id',
+  'MCP-Protocol-Version',
+  'WWW-Authenticate',
+  'Retry-After',
+  'Cache-Status',
+  'Age',
+];
+/** How long a browser may remember a preflight, in seconds. */
+const PREFLIGHT_MAX_AGE_S = 600;
+
+export interface AccessOptions {
+  readonly rules: AccessRules;
+  /** The methods that a preflight allows; none: scripts of other origins have no business here. */
+  readonly methods: readonly string[];
+}
+
+/** Lets in what the rules allow; answers everything else with 403, and preflights of those let in. */
+export function registerAccess(app: FastifyInstance, { rules, methods }: AccessOptions): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const verdict = judgeAccess(request.raw.rawHeaders, rules);
+    if (verdict === 'allowed') {
+      done();
+      return;
+    }
+    reply.hijack();
+    writeError(reply.raw, new GatewayError(verdict), { headers: ['Connection', 'close'] });
+  });
+  if (methods.length === 0) return;
+  app.register(cors, {
+    origin: (origin, callback) =>
+      callback(null, origin !== undefined && allowsOrigin(origin, rules) ? origin : false),
+    methods: [...methods],
+    exposedHeaders: EXPOSED,
+    maxAge: PREFLIGHT_MAX_AGE_S,
+    strictPreflight: false,
+  });
+  app.after(() => {
+    app.addHook('onRequest', (request, reply, done) => {
+      // Only browsers send an Origin: for all others an answer stays as it is.
+      if (request.headers.origin !== undefined) putOnAnswer(reply.raw, fieldsOf(reply));
+      done();
+    });
+  });
+}
+
+function fieldsOf(reply: FastifyReply): RawHeaders {
+  return Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).flatMap((one) => (one === undefined ? [] : [name, String(one)])),
+  );
+}
