@@ -5,20 +5,20 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Changes } from './cache/changes.js';
 import { type CacheOptions, createCache } from './cache/compose.js';
-import type { Fleet } from './cache/flights.js';
 import { createMemoryStore, type MemoryStore } from './cache/memory-store.js';
 import type { RedisAddress } from './cache/redis-client.js';
 import { createRedisTier, type RedisTier } from './cache/redis-tier.js';
-import type { Store } from './cache/store.js';
 import { createVerified } from './cache/verified.js';
 import type { Clock } from './clock.js';
 import type { Config, UpstreamConfig } from './config.js';
 import { type AccessRules, isLoopbackAddress } from './core/access.js';
 import { publicNames } from './core/resource-metadata.js';
 import { registerAccess } from './http/access.js';
-import { registerAdminRoutes } from './http/admin.js';
+import { type AdminOptions, registerAdminRoutes } from './http/admin.js';
 import { registerMcpRoutes } from './http/routes.js';
 import { createServe, SERVED_METHODS, type UpstreamRoute } from './http/serve.js';
+import { createMetrics, type Metrics } from './metrics.js';
+import { createOverview, type Overview } from './overview.js';
 import type { Logger } from './telemetry.js';
 import { createPageSource } from './upstream/page-source.js';
 import { createTransport, type Transport } from './upstream/transport.js';
@@ -45,16 +45,46 @@ export interface Gateway {
 /** How long listening waits for Redis and the first watches, in milliseconds: their flush then hits an empty cache. */
 const HEAD_START_MS = 250;
 
-export function createGateway(deps: GatewayDeps): Gateway {
-  const { config, clock, log } = deps;
-  const transport = createTransport();
+/** What the parts of a gateway share. */
+interface Parts {
+  readonly deps: GatewayDeps;
+  readonly transport: Transport;
+  readonly memory: MemoryStore;
+  readonly metrics: Metrics;
+  readonly keepers: Map<string, WatchKeeper>;
+  readonly redis: RedisTier | undefined;
+  readonly overview: Overview;
+}
+
+function createParts(deps: GatewayDeps): Parts {
+  const { config, clock } = deps;
+  const names = config.upstreams.map(({ name }) => name);
+  const metrics = createMetrics(names);
   const memory = createMemoryStore({
     maxBytes: config.cacheMaxBytes,
     maxEntryBytes: config.cacheMaxEntryBytes,
+    onEvict: metrics.evicted,
   });
   const keepers = new Map<string, WatchKeeper>();
-  const redis = config.redis === undefined ? undefined : redisTier(deps, config.redis, { memory, keepers });
-  const { listCache, changes } = createCache(cacheOptions(deps, redis?.store ?? memory, redis?.fleet));
+  const redis =
+    config.redis === undefined ? undefined : redisTier(deps, config.redis, { memory, keepers, metrics });
+  const overview = createOverview({
+    upstreams: names,
+    memory,
+    keepers,
+    metrics,
+    clock,
+    wallNow: Date.now,
+    sharedGeneration: (upstream) => redis?.generation(upstream),
+  });
+  return { deps, transport: createTransport(), memory, metrics, keepers, redis, overview };
+}
+
+export function createGateway(deps: GatewayDeps): Gateway {
+  const { config, clock, log } = deps;
+  const parts = createParts(deps);
+  const { transport, metrics, keepers, redis } = parts;
+  const { listCache, changes } = createCache(cacheOptions(parts));
   for (const upstream of config.upstreams.filter(({ watch }) => watch === 'auto')) {
     const lease = redis?.watchLease(upstream.name);
     keepers.set(upstream.name, keeperFor(upstream, deps, { transport, changes, lease }));
@@ -67,6 +97,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
     pageSource: createPageSource({ transport, clock, maxBytes: config.cacheMaxEntryBytes }),
     clock,
     log,
+    onEnd({ upstream, method = 'other', outcome = 'error', reason, collapsed, pages }, durationMs) {
+      if (upstream === undefined) return;
+      metrics.request({ upstream, method, outcome, reason, collapsed, pages, durationMs });
+    },
+    onFetched: metrics.upstreamFetch,
     authHeaders: config.authHeaders,
     varyHeaders: config.varyHeaders,
   });
@@ -81,7 +116,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
   });
   const admin = createListener();
   registerAccess(admin, { rules: accessRules(config, config.adminHost), methods: [] });
-  registerAdminRoutes(admin, { isReady: () => isReady });
+  registerAdminRoutes(
+    admin,
+    adminOptions(parts, changes, () => isReady),
+  );
 
   async function headStart(): Promise<void> {
     await redis?.start();
@@ -107,6 +145,35 @@ export function createGateway(deps: GatewayDeps): Gateway {
       await admin.close();
       await redis?.close();
       await transport.close();
+    },
+  };
+}
+
+function adminOptions(
+  { deps, overview, metrics, memory, keepers, redis }: Parts,
+  changes: Changes,
+  isReady: () => boolean,
+): AdminOptions {
+  const { config, log } = deps;
+  const readings = {
+    entries: memory.inspect,
+    isWatchConnected: (upstream: string) => keepers.get(upstream)?.state === 'connected',
+    isRedisUp: redis?.isUp,
+  };
+  return {
+    isReady,
+    token: config.adminToken,
+    metrics: async () => ({ text: await metrics.text(readings), contentType: metrics.contentType }),
+    upstreams: overview.upstreams,
+    entries: overview.entries,
+    flushes: overview.flushes,
+    tiers: () => ({
+      memory: { bytes: memory.bytes, maxBytes: config.cacheMaxBytes },
+      redis: redis === undefined ? 'off' : redis.isUp() ? 'up' : 'away',
+    }),
+    async flush(upstreams, by) {
+      log.info({ upstreams, by }, 'flush by hand');
+      await Promise.all(upstreams.map((upstream) => changes.flush(upstream, 'operator')));
     },
   };
 }
@@ -144,16 +211,13 @@ function routeOf(upstream: UpstreamConfig, { publicUrl }: Config): UpstreamRoute
   return { name, url, origin, path, policy, timeoutMs, names, injected: { authorization, headers } };
 }
 
-function cacheOptions(
-  { config, clock, random, log }: GatewayDeps,
-  store: Store,
-  fleet: Fleet | undefined,
-): CacheOptions {
+function cacheOptions({ deps, memory, redis, metrics, overview }: Parts): CacheOptions {
+  const { config, clock, random, log } = deps;
   const names = config.upstreams.map((upstream) => upstream.name);
   const warned = new Set<string>();
   return {
-    store,
-    fleet,
+    store: redis?.store ?? memory,
+    fleet: redis?.fleet,
     clock,
     random,
     upstreams: config.upstreams,
@@ -166,8 +230,15 @@ function cacheOptions(
     pageSize: config.pageSize,
     flushedWith: (upstream) => (config.listChangedFlush === 'all' ? names : [upstream]),
     events: {
-      flushed: (upstream, reason, entries) => log.info({ upstream, reason, entries }, 'flushed'),
-      walkEnded: (upstream, method, reason) => log.warn({ upstream, method, reason }, 'not stored'),
+      flushed(upstream, reason, entries) {
+        log.info({ upstream, reason, entries }, 'flushed');
+        metrics.flushed(upstream, reason, entries);
+        overview.flushed(upstream, reason, entries);
+      },
+      walkEnded(upstream, method, reason) {
+        log.warn({ upstream, method, reason }, 'not stored');
+        metrics.walkEnded(upstream, reason);
+      },
       scopeMissing(upstream, method) {
         if (warned.has(upstream)) return;
         warned.add(upstream);
@@ -183,9 +254,9 @@ function cacheOptions(
 function redisTier(
   { config, clock, log }: GatewayDeps,
   address: RedisAddress,
-  parts: { readonly memory: MemoryStore; readonly keepers: ReadonlyMap<string, WatchKeeper> },
+  parts: Pick<Parts, 'memory' | 'keepers' | 'metrics'>,
 ): RedisTier {
-  const { memory, keepers } = parts;
+  const { memory, keepers, metrics } = parts;
   const wakeAll = () => {
     for (const keeper of keepers.values()) keeper.wake();
   };
@@ -200,11 +271,17 @@ function redisTier(
     watchLeaseMs: WATCH_LEASE_MS,
     onState({ isUp, reason }) {
       if (isUp) log.info('redis is in use');
-      else log.warn({ reason }, 'redis is away, memory serves alone');
+      else {
+        log.warn({ reason }, 'redis is away, memory serves alone');
+        metrics.redisFailed('away');
+      }
       wakeAll();
     },
-    onStrangeValue: (upstream) =>
-      log.warn({ upstream }, 'a value in redis is none of ours and counts as a miss'),
+    onStrangeValue(upstream) {
+      log.warn({ upstream }, 'a value in redis is none of ours and counts as a miss');
+      metrics.redisFailed('strange-value');
+    },
+    onLeaseWait: metrics.leaseWaited,
     onHolderLeaves: (upstream, leaving) =>
       void keepers
         .get(upstream)

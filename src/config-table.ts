@@ -63,6 +63,11 @@ export const SETTINGS = [
     meaning: 'port of the admin listener; 0 picks a free one',
   },
   {
+    name: 'ADMIN_TOKEN',
+    kind: { type: 'secret' },
+    meaning: 'when set, `/cache*` and `/` of the admin listener need `Authorization: Bearer` with it',
+  },
+  {
     name: 'REDIS_URL',
     kind: { type: 'redis-url' },
     meaning: 'the shared tier; unset: memory alone',

@@ -34,6 +34,7 @@ export interface Config {
   readonly port: number;
   readonly adminHost: string;
   readonly adminPort: number;
+  readonly adminToken: string | undefined;
   /** Absent: memory alone. */
   readonly redis: RedisAddress | undefined;
   readonly redisKeyPrefix: string;
@@ -220,6 +221,7 @@ function build(reader: Reader, named: readonly NamedUrl[]): Config {
     port: integer('PORT'),
     adminHost: text('ADMIN_HOST'),
     adminPort: integer('ADMIN_PORT'),
+    adminToken: reader.value('ADMIN_TOKEN') === undefined ? undefined : text('ADMIN_TOKEN'),
     redis: parseRedisUrl(text('REDIS_URL')),
     redisKeyPrefix: text('REDIS_KEY_PREFIX'),
     cacheMaxBytes: integer('CACHE_MAX_BYTES'),

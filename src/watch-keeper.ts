@@ -54,6 +54,8 @@ export interface WatchKeeper {
   holderLeaves(leaving: string): Promise<void>;
   /** `elsewhere`: another replica watches. */
   readonly state: WatchState | 'elsewhere';
+  /** When the state began, in milliseconds of the process's clock. */
+  readonly since: number;
   close(): Promise<void>;
 }
 
@@ -61,6 +63,7 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
   const { clock, lease } = deps;
   const stopping = new AbortController();
   let watch: Watch | undefined;
+  let since = clock.now();
   let holdsLease = false;
   /** Whether another replica was seen to hold the watch: then its absence is a gap. */
   let sawOther = false;
@@ -80,6 +83,7 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
         await deps.flush(isSharedGap && (await generationIsUnmoved()) ? 'everywhere' : 'here');
       },
       onState(state) {
+        since = clock.now();
         if (state === 'waiting') generationAtLoss = lease?.knownGeneration();
       },
     });
@@ -98,6 +102,7 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
   async function stopWatch(): Promise<void> {
     const stopped = watch;
     watch = undefined;
+    if (stopped !== undefined) since = clock.now();
     await stopped?.stop();
   }
 
@@ -131,6 +136,9 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
     settled,
     get state() {
       return watch?.state ?? 'elsewhere';
+    },
+    get since() {
+      return since;
     },
     start() {
       run().catch(() => settle());

@@ -11,6 +11,8 @@ export interface MemoryStoreOptions {
   readonly maxBytes: number;
   /** A larger entry is not stored, in bytes. */
   readonly maxEntryBytes: number;
+  /** Told of each entry that went for room. */
+  readonly onEvict?: () => void;
 }
 
 /** What an entry costs beside its bytes: objects, index and list nodes, measured roughly and rounded up. */
@@ -28,6 +30,7 @@ interface Slot {
 interface Shelf {
   generation: number;
   drops: number;
+  bytes: number;
   /** The last dropped resources; the newest has the number `drops`. */
   readonly dropped: string[];
   readonly keys: Set<string>;
@@ -40,6 +43,15 @@ interface Shelf {
 export interface MemoryStore extends Store {
   /** The keys that a drop would hit. */
   keysHit(upstream: string, what: Drop): string[];
+  inspect(upstream: string): {
+    readonly generation: number;
+    readonly entries: number;
+    readonly bytes: number;
+  };
+  /** Entries in the order in which they were stored, from `offset` on, at most `limit` of them. */
+  list(upstream: string, page: { readonly offset: number; readonly limit: number }): readonly Entry[];
+  /** The bytes of all entries. */
+  readonly bytes: number;
 }
 
 export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
@@ -48,7 +60,10 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
     maxSize: options.maxBytes,
     maxEntrySize: options.maxEntryBytes + ENTRY_OVERHEAD_BYTES,
     sizeCalculation: (slot, key) => sizeOf(slot.entry) + key.length,
-    dispose: (slot, key) => unindex(shelfOf(slot.upstream), key, slot.entry),
+    dispose: (slot, key, reason) => {
+      unindex(shelfOf(slot.upstream), key, slot.entry);
+      if (reason === 'evict') options.onEvict?.();
+    },
   });
 
   function shelfOf(upstream: string): Shelf {
@@ -57,6 +72,7 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       shelf = {
         generation: 0,
         drops: 0,
+        bytes: 0,
         dropped: [],
         keys: new Set(),
         keysByUri: new Map(),
@@ -95,6 +111,27 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       const shelf = shelfOf(upstream);
       shelf.generation += 1;
       return forget(shelf.keys);
+    },
+
+    inspect(upstream) {
+      const { generation, keys, bytes } = shelfOf(upstream);
+      return { generation, entries: keys.size, bytes };
+    },
+
+    list(upstream, { offset, limit }) {
+      const entries: Entry[] = [];
+      let at = 0;
+      for (const key of shelfOf(upstream).keys) {
+        if (at >= offset + limit) break;
+        const entry = at >= offset ? slots.peek(key)?.entry : undefined;
+        if (entry !== undefined) entries.push(entry);
+        at += 1;
+      }
+      return entries;
+    },
+
+    get bytes() {
+      return slots.calculatedSize;
     },
 
     keysHit: (upstream, what) => [...keysToDrop(shelfOf(upstream), what)],
@@ -155,12 +192,14 @@ function shows(entry: Entry | undefined, what: Extract<Drop, { kind: 'showing' }
 
 function index(shelf: Shelf, key: string, entry: Entry): void {
   shelf.keys.add(key);
+  shelf.bytes += sizeOf(entry);
   for (const uri of entry.uris) addTo(shelf.keysByUri, uri, key);
   if (entry.scope === 'private') addTo(shelf.keysByContext, entry.authContext, key);
 }
 
 function unindex(shelf: Shelf, key: string, entry: Entry): void {
-  shelf.keys.delete(key);
+  if (!shelf.keys.delete(key)) return;
+  shelf.bytes -= sizeOf(entry);
   for (const uri of entry.uris) removeFrom(shelf.keysByUri, uri, key);
   if (entry.scope === 'private') removeFrom(shelf.keysByContext, entry.authContext, key);
 }

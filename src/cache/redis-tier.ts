@@ -28,6 +28,8 @@ export interface RedisTierDeps {
   readonly watchLeaseMs: number;
   readonly onState: (state: LinkState) => void;
   readonly onStrangeValue: (upstream: string) => void;
+  /** A fetch waited for another replica's. */
+  readonly onLeaseWait: (upstream: string) => void;
   /** Another replica that holds an upstream's watch is leaving. */
   readonly onHolderLeaves: (upstream: string, leaving: string) => void;
   /** The watch of an upstream was given up. */
@@ -37,6 +39,9 @@ export interface RedisTierDeps {
 export interface RedisTier {
   readonly store: Store;
   readonly fleet: Fleet;
+  readonly isUp: () => boolean;
+  /** The shared generation, as it was last known. */
+  readonly generation: (upstream: string) => string | undefined;
   watchLease(upstream: string): RedisWatchLease;
   /** Connects; resolves when the first attempt has succeeded or failed. */
   start(): Promise<void>;
@@ -131,13 +136,19 @@ export function createRedisTier(deps: RedisTierDeps): RedisTier {
   return {
     store,
     fleet: {
-      enter: (upstream, key, options) => fetchLeases.enter(keysFor(upstream).fetchLease(key), options),
+      async enter(upstream, key, options) {
+        const entered = await fetchLeases.enter(keysFor(upstream).fetchLease(key), options);
+        if (entered.waited) deps.onLeaseWait(upstream);
+        return entered;
+      },
       async hasFresh({ upstream, keys }) {
         const isUsable = (entry: { readonly expiresAt: number }) => isFresh(entry, clock.now());
         const { entries } = await store.look(upstream, [keys.own, keys.shared], isUsable);
         return entries.some((entry) => entry !== undefined && isUsable(entry));
       },
     },
+    isUp: () => link.isUp,
+    generation: (upstream) => shared.known(upstream)?.generation,
     watchLease,
     start() {
       link.start();

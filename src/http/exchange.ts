@@ -18,6 +18,8 @@ export interface Summary {
   /** The beginning of the key's digest. */
   key?: string;
   pages?: number;
+  /** Whether another's fetch answered. */
+  collapsed?: boolean;
   error?: unknown;
 }
 
@@ -33,11 +35,14 @@ export interface Exchange {
   liftDeadline(): void;
 }
 
-export function beginExchange(
-  req: IncomingMessage,
-  res: ServerResponse,
-  deps: { clock: Clock; log: Logger },
-): Exchange {
+export interface ExchangeDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told of each request at its end. */
+  readonly onEnd: (summary: Summary, durationMs: number) => void;
+}
+
+export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: ExchangeDeps): Exchange {
   const { clock, log } = deps;
   const startedAt = clock.now();
   const abort = new AbortController();
@@ -47,6 +52,7 @@ export function beginExchange(
     deadline.abort();
     abort.abort(new Error('the client has left'));
     const durationMs = Math.round((clock.now() - startedAt) * 1000) / 1000;
+    deps.onEnd(summary, durationMs);
     const { error, ...told } = summary;
     const line = { ...told, status: res.statusCode, complete: res.writableFinished, durationMs };
     if (error === undefined) log.info(line, 'request');

@@ -21,7 +21,7 @@ import { GatewayError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
 import type { PageSource } from '../upstream/page-source.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
-import { beginExchange, type Exchange } from './exchange.js';
+import { beginExchange, type Exchange, type ExchangeDeps } from './exchange.js';
 import { serveMetadata } from './metadata.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { passThrough } from './passthrough.js';
@@ -49,6 +49,8 @@ export interface ServeDeps {
   readonly pageSource: PageSource;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly onEnd: ExchangeDeps['onEnd'];
+  readonly onFetched: (upstream: string, durationMs: number) => void;
   readonly authHeaders: readonly string[];
   readonly varyHeaders: readonly string[];
 }
@@ -190,6 +192,7 @@ async function serveCacheable(deps: ServeDeps, exchange: Exchange, call: CacheCa
   const { status } = answer;
   summary.outcome = status.fwd ?? 'hit';
   summary.pages = answer.pages;
+  if (status.collapsed === true) summary.collapsed = true;
   if (status.detail !== undefined) summary.reason = status.detail;
   if (answer.kind === 'invalid-cursor') summary.outcome = 'refused';
   await writeAnswer(exchange.res, answer, { idRaw: call.request.rpc.idRaw, era: call.request.era });
@@ -219,7 +222,9 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
       const id = cursorRaw === undefined ? rpc.id : `mcp-cache-gateway-${randomUUID()}`;
       const further =
         cursorRaw === undefined ? outgoing : { ...outgoing, body: bodyForPage(rpc, cursorRaw, String(id)) };
+      const startedAt = deps.clock.now();
       const fetched = await deps.pageSource({ outgoing: further, method, id }, options);
+      deps.onFetched(upstream.name, deps.clock.now() - startedAt);
       await observer.onStatus(fetched.response.status);
       if (fetched.kind === 'other' && fetched.errorCode !== undefined) {
         await observer.onError(fetched.errorCode);
