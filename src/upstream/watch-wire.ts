@@ -115,7 +115,7 @@ async function* wholeBody(response: UpstreamResponse): AsyncIterable<Buffer> {
   }
   const codings = contentCodings(endToEnd(response.headers));
   const bytes = await decodeWhole(Buffer.concat(chunks), codings.slice(0, 1), MAX_NOTIFICATION_BYTES);
-  if (bytes !== undefined) yield bytes;
+  if (Buffer.isBuffer(bytes)) yield bytes;
 }
 
 /** The JSON object that the bytes hold; undefined for anything else. */
