@@ -4,12 +4,17 @@
  */
 import { parseRedisUrl } from './cache/redis-client.js';
 import type { Setting, SettingKind } from './config-table.js';
+import {
+  type Finding,
+  NAME_RULE,
+  type NamedUrl,
+  parseUpstreams,
+  quote,
+  whatIsWrong,
+} from './config-upstreams.js';
 
-export interface Fault {
+export interface Fault extends Finding {
   readonly variable: string;
-  /** What was given, as it may be shown. */
-  readonly given: string;
-  readonly expected: string;
 }
 
 /** What a setting's value can be once it is read. */
@@ -20,16 +25,7 @@ export type Value =
   | Readonly<Record<string, string>>
   | readonly NamedUrl[];
 
-export interface NamedUrl {
-  readonly name: string;
-  /** As it was configured. */
-  readonly url: string;
-  readonly origin: string;
-  /** Path and query, byte for byte as configured; at least `/`. */
-  readonly path: string;
-}
-
-export type Parsed = { readonly value: Value } | { readonly faults: readonly Omit<Fault, 'variable'>[] };
+export type Parsed = { readonly value: Value } | { readonly faults: readonly Finding[] };
 
 /** Reads `text` as a value of `setting`. */
 export function parseValue(setting: Setting, text: string): Parsed {
@@ -59,7 +55,7 @@ export function parseValue(setting: Setting, text: string): Parsed {
     case 'hosts':
       return parseNames(setting.kind, text.toLowerCase(), /^(\*|loopback|[a-z0-9_.-]+|\[[0-9a-f:.]+\])$/);
     case 'url':
-      return urlProblem(text) === undefined && !text.includes('?')
+      return whatIsWrong(text) === undefined && !text.includes('?')
         ? { value: text }
         : fault('something that is no such url', expectation(setting.kind));
     case 'key-prefix':
@@ -83,9 +79,9 @@ export function expectation(kind: SettingKind): string {
     case 'header-names':
       return 'comma-separated header names';
     case 'header-map':
-      return 'a JSON object of header names and string values, without the headers that HTTP itself needs';
+      return 'a JSON object of header names, each once and none that HTTP itself needs, and visible ASCII values';
     case 'upstreams':
-      return 'comma-separated name=url, each name of a-z, 0-9 and - and of at most 63 characters, each url http(s)';
+      return `comma-separated name=url, each with ${NAME_RULE}, and an http or https url`;
     case 'redis-url':
       return 'redis://[user:password@]host[:port][/db] or rediss://…, redis-sentinel://host,host/name, redis-cluster://host,host';
     case 'origins':
@@ -103,11 +99,6 @@ export function expectation(kind: SettingKind): string {
 
 function fault(given: string, expected: string): Parsed {
   return { faults: [{ given, expected }] };
-}
-
-function quote(text: string): string {
-  const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
-  return JSON.stringify(shown);
 }
 
 function parseInteger(kind: Extract<SettingKind, { type: 'integer' }>, text: string): Parsed {
@@ -140,8 +131,9 @@ function parseNames(kind: SettingKind, text: string, form: RegExp): Parsed {
 
 function parseHeaderNames(kind: SettingKind, text: string): Parsed {
   const names = text.split(',').map((name) => name.trim().toLowerCase());
-  if (!names.every((name) => TOKEN.test(name))) return fault(quote(text), expectation(kind));
-  return { value: [...new Set(names)] };
+  const bad = names.filter((name) => !TOKEN.test(name));
+  if (bad.length === 0) return { value: [...new Set(names)] };
+  return { faults: bad.map((name) => ({ given: showName(name), expected: expectation(kind) })) };
 }
 
 function parseHeaderMap(kind: SettingKind, text: string): Parsed {
@@ -153,78 +145,27 @@ function parseHeaderMap(kind: SettingKind, text: string): Parsed {
   }
   if (typeof map !== 'object' || map === null || Array.isArray(map))
     return fault('JSON that is no object', expectation(kind));
-  const headers: Record<string, string> = {};
+  const headers = new Map<string, string>();
+  const faults: Finding[] = [];
   for (const [name, value] of Object.entries(map)) {
-    const isGood = TOKEN.test(name) && !RESERVED_HEADERS.has(name.toLowerCase());
-    if (!isGood || typeof value !== 'string' || !isFieldValue(value)) {
-      return fault(`the header ${quote(name)} with a name or value that cannot be sent`, expectation(kind));
-    }
-    headers[name.toLowerCase()] = value;
-  }
-  return { value: headers };
-}
-
-const UPSTREAM_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
-
-function parseUpstreams(text: string): Parsed {
-  const faults: Omit<Fault, 'variable'>[] = [];
-  const upstreams: NamedUrl[] = [];
-  for (const part of splitUpstreams(text)) {
-    const cut = part.indexOf('=');
-    const name = cut === -1 ? '' : part.slice(0, cut);
-    if (!UPSTREAM_NAME.test(name)) {
+    const lower = name.toLowerCase();
+    if (!TOKEN.test(name) || RESERVED_HEADERS.has(lower) || headers.has(lower)) {
+      const twice = headers.has(lower) ? ' twice' : '';
+      faults.push({ given: `${showName(name)}${twice}`, expected: expectation(kind) });
+    } else if (typeof value !== 'string' || !isFieldValue(value)) {
       faults.push({
-        given: cut === -1 ? 'a part without a name' : `the name ${quote(name)}`,
-        expected: expectation({ type: 'upstreams' }),
+        given: `for ${showName(name)} a value that cannot be sent`,
+        expected: expectation(kind),
       });
-      continue;
+    } else {
+      headers.set(lower, value);
     }
-    if (upstreams.some((upstream) => upstream.name === name)) {
-      faults.push({ given: `the name ${quote(name)} twice`, expected: 'each name once' });
-      continue;
-    }
-    const url = part.slice(cut + 1);
-    const problem = urlProblem(url);
-    if (problem === undefined) upstreams.push({ name, url, ...splitUrl(url) });
-    else faults.push({ given: `for ${quote(name)} ${problem.given}`, expected: problem.expected });
   }
-  return faults.length > 0 ? { faults } : { value: upstreams };
+  return faults.length > 0 ? { faults } : { value: Object.fromEntries(headers) };
 }
 
-/** Every comma begins the next upstream, except in a query, where only `name=scheme://` does: a query may hold commas. */
-function splitUpstreams(text: string): string[] {
-  const parts: string[] = [];
-  for (const piece of text.split(',')) {
-    const last = parts.at(-1);
-    const continuesQuery = last?.includes('?') === true && !/^\s*[^=?&/]*=[^?&/]*:\/\//.test(piece);
-    if (continuesQuery) parts[parts.length - 1] = `${last},${piece}`;
-    else parts.push(piece);
-  }
-  return parts.map((part) => part.trim());
-}
-
-function urlProblem(url: string): Omit<Fault, 'variable'> | undefined {
-  const expected = 'an http or https url, without fragment and without credentials, in visible ASCII';
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch {
-    return { given: 'something that is no url', expected };
-  }
-  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')
-    return { given: 'another scheme', expected };
-  if (!/^https?:\/\/[^/?#]/i.test(url) || /[^\x21-\x7e]/.test(url))
-    return { given: 'blanks or characters beyond ASCII', expected };
-  if (parsed.username !== '' || parsed.password !== '') {
-    return {
-      given: 'a url with credentials',
-      expected: `${expected}; credentials go into UPSTREAM_<NAME>_AUTHORIZATION`,
-    };
-  }
-  return url.includes('#') ? { given: 'a url with a fragment', expected } : undefined;
-}
-
-function splitUrl(url: string): { readonly origin: string; readonly path: string } {
-  const rest = url.replace(/^https?:\/\/[^/?]+/i, '');
-  return { origin: new URL(url).origin, path: rest.startsWith('/') ? rest : `/${rest}` };
+/** A header's name as it may be shown: as far as it is one, since a value may stand behind it. */
+function showName(name: string): string {
+  const shown = /^[!#$%&'*+.^_`|~0-9A-Za-z-]*/.exec(name)?.[0] ?? '';
+  return `the header ${quote(shown.length < name.length ? `${shown}…` : shown)}`;
 }

@@ -265,3 +265,11 @@ export const UPSTREAM_SETTINGS = [
 
 export type SettingName = (typeof SETTINGS)[number]['name'];
 export type UpstreamSettingName = (typeof UPSTREAM_SETTINGS)[number]['name'];
+
+/** What the variables of upstreams begin with. */
+export const UPSTREAM_PREFIX = 'UPSTREAM_';
+
+/** The variable of one setting of one upstream: the name in capitals, `-` as `_`. */
+export function upstreamVariable(upstream: string, setting: UpstreamSettingName): string {
+  return `${UPSTREAM_PREFIX}${upstream.toUpperCase().replaceAll('-', '_')}_${setting}`;
+}

@@ -2,16 +2,18 @@
  * Owns: the configuration: the environment read by the table, all faults at once, frozen (design, section 2).
  * Modules are given their own few options, never the whole.
  */
-
 import { parseRedisUrl, type RedisAddress } from './cache/redis-client.js';
-import { expectation, type Fault, type NamedUrl, parseValue, type Value } from './config-parse.js';
+import { expectation, type Fault, parseValue, type Value } from './config-parse.js';
 import {
   SETTINGS,
   type Setting,
   type SettingName,
+  UPSTREAM_PREFIX,
   UPSTREAM_SETTINGS,
   type UpstreamSettingName,
+  upstreamVariable,
 } from './config-table.js';
+import { maskUrl, type NamedUrl, namesIn } from './config-upstreams.js';
 import type { FreshnessPolicy, Scope } from './core/freshness.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -76,8 +78,6 @@ export interface Resolved {
   readonly isDefault: boolean;
 }
 
-const OWN = 'UPSTREAM_';
-
 /**
  * Reads the environment.
  * @throws ConfigError with every fault
@@ -88,34 +88,37 @@ export function parseConfig(env: Environment): {
 } {
   const reader = createReader(env);
   for (const setting of SETTINGS) reader.read(setting.name, setting, setting.name);
-  const named = upstreamsOf(reader.value('UPSTREAMS'));
+  const owners = readUpstreamSettings(env, namesIn(env.UPSTREAMS ?? ''), reader);
+  if (reader.value('OAUTH_METADATA') === 'rewrite' && env.PUBLIC_URL === undefined) {
+    reader.fault('PUBLIC_URL', 'nothing', 'the address of this gateway, since OAUTH_METADATA is rewrite');
+  }
+  reportUnknown(env, owners, reader);
+  if (reader.faults.length > 0) throw new ConfigError(reader.faults);
+  const config = build(reader, upstreamsOf(reader.value('UPSTREAMS')));
+  return { config: Object.freeze(config), resolved: reader.resolved };
+}
+
+/** Reads what is set for each upstream; returns which upstream owns which variable. */
+function readUpstreamSettings(
+  env: Environment,
+  names: readonly string[],
+  reader: Reader,
+): ReadonlyMap<string, string> {
   const owners = new Map<string, string>();
-  for (const { name } of named) {
+  for (const name of names) {
     for (const setting of UPSTREAM_SETTINGS) {
       const variable = upstreamVariable(name, setting.name);
       const rival = owners.get(variable);
-      if (rival !== undefined && env[variable] !== undefined) {
-        reader.fault(
-          variable,
-          `a variable of both ${rival} and ${name}`,
-          'names that keep their variables apart',
-        );
+      if (rival === undefined || env[variable] === undefined) {
+        reader.read(variable, setting, slotOf(name, setting.name));
+      } else {
+        const given = `a variable of both ${rival} and ${name}`;
+        reader.fault(variable, given, 'names that keep their variables apart');
       }
       owners.set(variable, name);
-      reader.read(variable, setting, slotOf(name, setting.name));
     }
   }
-  if (reader.value('OAUTH_METADATA') === 'rewrite' && reader.value('PUBLIC_URL') === undefined) {
-    reader.fault('PUBLIC_URL', 'nothing', 'the address of this gateway, since OAUTH_METADATA is rewrite');
-  }
-  if (named.length > 0) reportUnknown(env, owners, reader);
-  if (reader.faults.length > 0) throw new ConfigError(reader.faults);
-  return { config: Object.freeze(build(reader, named)), resolved: reader.resolved };
-}
-
-/** The variable of one setting of one upstream: the name in capitals, `-` as `_`. */
-export function upstreamVariable(upstream: string, setting: UpstreamSettingName): string {
-  return `${OWN}${upstream.toUpperCase().replaceAll('-', '_')}_${setting}`;
+  return owners;
 }
 
 /** Where a value is kept: two upstreams whose names run together still have settings of their own. */
@@ -172,39 +175,21 @@ function show(setting: Setting, value: Value | undefined): string {
   if (setting.kind.type === 'header-map') return `${Object.keys(value).join(', ')} (values hidden)`;
   if (setting.kind.type === 'upstreams')
     return upstreamsOf(value)
-      .map((u) => `${u.name}=${maskQuery(u.url)}`)
+      .map((u) => `${u.name}=${maskUrl(u.url)}`)
       .join(',');
   return Array.isArray(value) ? value.join(',') : String(value);
-}
-
-/** A query may hold a key: its names are shown, its values are not. */
-export function maskQuery(url: string): string {
-  const cut = url.indexOf('?');
-  if (cut === -1) return url;
-  const names = url
-    .slice(cut + 1)
-    .split('&')
-    .map((pair) => (pair.includes('=') ? `${pair.slice(0, pair.indexOf('='))}=…` : '…'));
-  return `${url.slice(0, cut)}?${names.join('&')}`;
 }
 
 /** A typing error must not silently turn a setting off. */
 function reportUnknown(env: Environment, owners: ReadonlyMap<string, string>, reader: Reader): void {
   const known = new Set<string>(SETTINGS.map((setting) => setting.name));
+  const settings = UPSTREAM_SETTINGS.map((setting) => setting.name).join(', ');
+  const expected = `${UPSTREAM_PREFIX}<NAME>_ of a configured upstream, then one of ${settings}`;
   for (const variable of Object.keys(env)) {
-    if (
-      !variable.startsWith(OWN) ||
-      known.has(variable) ||
-      owners.has(variable) ||
-      env[variable] === undefined
-    )
-      continue;
-    const settings = UPSTREAM_SETTINGS.map((setting) => setting.name).join(', ');
-    reader.fault(
-      variable,
-      'a variable without meaning',
-      `${OWN}<NAME>_ of a configured upstream, then one of ${settings}`,
-    );
+    const isOurs = variable.startsWith(UPSTREAM_PREFIX) && env[variable] !== undefined;
+    if (isOurs && !known.has(variable) && !owners.has(variable)) {
+      reader.fault(variable, 'a variable without meaning', expected);
+    }
   }
 }
 

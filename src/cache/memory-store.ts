@@ -9,7 +9,7 @@ import type { Drop, Stamp, Store } from './store.js';
 export interface MemoryStoreOptions {
   /** The budget for values, keys and their bookkeeping, in bytes. */
   readonly maxBytes: number;
-  /** A larger entry is not stored, in bytes. */
+  /** An entry of a larger body is not stored, in bytes. */
   readonly maxEntryBytes: number;
   /** Told of each entry that went for room. */
   readonly onEvict?: () => void;
@@ -57,8 +57,8 @@ export interface MemoryStore extends Store {
 export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
   const shelves = new Map<string, Shelf>();
   const slots = new LRUCache<string, Slot>({
-    maxSize: options.maxBytes,
-    maxEntrySize: options.maxEntryBytes + ENTRY_OVERHEAD_BYTES,
+    // lru-cache takes 0 for "unbounded"; a budget of 1 holds nothing, as one of 0 should.
+    maxSize: Math.max(1, options.maxBytes),
     sizeCalculation: (slot, key) => sizeOf(slot.entry) + key.length,
     dispose: (slot, key, reason) => {
       unindex(shelfOf(slot.upstream), key, slot.entry);
@@ -100,7 +100,7 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
     async write(upstream, key, entry, stamp) {
       const shelf = shelfOf(upstream);
       if (shelf.generation !== stamp.generation || wasDropped(shelf, entry, stamp)) return 'superseded';
-      if (sizeOf(entry) > options.maxEntryBytes + ENTRY_OVERHEAD_BYTES) return 'too-large';
+      if (entry.body.length > options.maxEntryBytes) return 'too-large';
       slots.set(key, { upstream, entry });
       if (!slots.has(key)) return 'too-large';
       index(shelf, key, entry);

@@ -3,6 +3,7 @@
  * MCP 2026-07-28 basic/transports/streamable-http, Server Validation). Only what is positively recognised
  * as a cacheable request is one.
  */
+import { isUtf8 } from 'node:buffer';
 import { canonicalMembers, NotCanonicalError } from './canonical.js';
 import { acceptsBoth, contentTypeOf, JSON_TYPE, type RawHeaders, singleValue, valuesOf } from './headers.js';
 import type { Member } from './json.js';
@@ -92,12 +93,17 @@ function contradicts(headers: RawHeaders, name: string, expected: unknown): bool
   return valuesOf(headers, name).some((value) => value !== expected);
 }
 
-/** The value that an `Mcp-Name` field carries (streamable-http, Value Encoding); undefined for broken Base64. */
+const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/**
+ * The value that an `Mcp-Name` field carries (streamable-http, Value Encoding); undefined for broken Base64,
+ * and for bytes that are no UTF-8, which no name is.
+ */
 export function decodeName(value: string): string | undefined {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
   if (encoded === undefined) return value;
   const bytes = Buffer.from(encoded, 'base64');
-  return bytes.toString('base64') === encoded ? bytes.toString('utf8') : undefined;
+  return BASE64.test(encoded) && isUtf8(bytes) ? bytes.toString('utf8') : undefined;
 }
 
 function bypassReason(rpc: RpcRequest, headers: RawHeaders, declared: Declared): BypassReason | undefined {

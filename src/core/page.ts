@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { isObject } from './change.js';
 import type { Hints, SentField } from './freshness.js';
 import {
+  decodeString,
   hasDoubledKey,
   JsonSyntaxError,
   type Member,
@@ -69,6 +70,7 @@ export function readReply(bytes: Buffer, method: CacheableMethod, id: string | n
 }
 
 function readResult(bytes: Buffer, result: Member, method: CacheableMethod): ReadReply {
+  if (bytes[result.start] !== 0x7b) return notAPage('unexpected');
   const { members } = readObject(bytes, result.start);
   if (hasDoubledKey(members)) return notAPage('unexpected');
   const resultType = sentField(bytes, members, 'resultType');
@@ -131,8 +133,10 @@ function contentUris(bytes: Buffer, members: readonly Member[]): string[] {
   const uris = new Set<string>();
   for (const element of readArray(bytes, contents.start).elements) {
     if (bytes[element.start] !== 0x7b) continue;
-    const uri = parseMember(bytes, readObject(bytes, element.start).members, 'uri');
-    if (typeof uri === 'string') uris.add(uri);
+    // A doubled key names both: readers differ in which they take.
+    for (const member of readObject(bytes, element.start).members) {
+      if (member.key === 'uri' && bytes[member.start] === 0x22) uris.add(decodeString(bytes, member));
+    }
   }
   return [...uris];
 }

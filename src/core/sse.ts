@@ -47,21 +47,22 @@ export function createEventScanner(options: { readonly maxDataBytes: number }): 
     }
   }
 
-  function takeLine(): Buffer {
+  function takeLine(isFirst: boolean): Buffer {
     let whole = line.length === 1 && line[0] !== undefined ? line[0] : Buffer.concat(line);
     line = [];
-    if (isFirstLine && whole.subarray(0, 3).equals(BYTE_ORDER_MARK)) whole = whole.subarray(3);
-    isFirstLine = false;
+    if (isFirst && whole.subarray(0, 3).equals(BYTE_ORDER_MARK)) whole = whole.subarray(3);
     return whole;
   }
 
   /** Ends a line; returns the event's data where the line was blank and so ended an event. */
   function endLine(): Buffer | undefined {
     const wasEmpty = lineIsEmpty;
+    const isFirst = isFirstLine;
     lineIsEmpty = true;
+    isFirstLine = false;
     if (wasEmpty) return endEvent();
     if (overflowed) return undefined;
-    const whole = takeLine();
+    const whole = takeLine(isFirst);
     const value = dataValue(whole);
     if (value === undefined) heldBytes -= whole.length;
     else data.push(value);

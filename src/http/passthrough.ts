@@ -87,7 +87,7 @@ function observed(codings: readonly string[], onBody: (data: Buffer) => Promise<
     }
     if (length > 0 && length <= MAX_OBSERVED_BYTES) {
       const whole = await decodeWhole(Buffer.concat(chunks), codings, MAX_OBSERVED_BYTES);
-      if (whole !== undefined) await onBody(whole);
+      if (Buffer.isBuffer(whole)) await onBody(whole);
     }
     if (last !== undefined) yield last;
   };

@@ -15,7 +15,9 @@ export async function readWhole(response: UpstreamResponse): Promise<Buffer | un
     if (length > MAX_NOTIFICATION_BYTES) return undefined;
   }
   const codings = contentCodings(endToEnd(response.headers));
-  return canDecode(codings) ? decodeWhole(Buffer.concat(chunks), codings, MAX_NOTIFICATION_BYTES) : undefined;
+  if (!canDecode(codings)) return undefined;
+  const bytes = await decodeWhole(Buffer.concat(chunks), codings, MAX_NOTIFICATION_BYTES);
+  return Buffer.isBuffer(bytes) ? bytes : undefined;
 }
 
 /** The JSON object that the bytes hold; undefined for anything else. */

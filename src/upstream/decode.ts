@@ -16,6 +16,9 @@ import {
 const unzipWhole = promisify(unzip);
 const brotliWhole = promisify(brotliDecompress);
 
+/** What one chunk of a stream may unpack to: a few kilobytes can be made to stand for gigabytes. */
+export const MAX_UNPACKED_BYTES = 33_554_432;
+
 const GZIP_LIKE = new Set(['gzip', 'x-gzip', 'deflate']);
 
 /** Whether a body with these content codings can be read here. */
@@ -26,26 +29,26 @@ export function canDecode(codings: readonly string[]): boolean {
 }
 
 /**
- * The unpacked body; undefined where it is broken, or larger than `maxBytes`.
+ * The unpacked body, unless it is broken or larger than `maxBytes`.
  * `codings` must be such that canDecode holds.
  */
 export async function decodeWhole(
   body: Buffer,
   codings: readonly string[],
   maxBytes: number,
-): Promise<Buffer | undefined> {
+): Promise<Buffer | 'broken' | 'too-large'> {
   if (codings.length === 0) return body;
   const options = { maxOutputLength: maxBytes };
   try {
     return codings[0] === 'br' ? await brotliWhole(body, options) : await unzipWhole(body, options);
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error instanceof RangeError ? 'too-large' : 'broken';
   }
 }
 
 /** Unpacks a stream chunk by chunk: all that a chunk yields is there before the next is taken. */
 export interface StreamDecoder {
-  /** @throws where the stream is broken */
+  /** @throws where the stream is broken, or a chunk yields more than MAX_UNPACKED_BYTES */
   decode(chunk: Buffer): Promise<Buffer>;
   close(): void;
 }
@@ -64,10 +67,19 @@ function createTransform(coding: string): Transform {
 
 function wrap(transform: Transform): StreamDecoder {
   let parts: Buffer[] = [];
+  let length = 0;
   let failure: Error | undefined;
-  transform.on('data', (part: Buffer) => parts.push(part));
+  let fail: (error: Error) => void = () => {};
+  transform.on('data', (part: Buffer) => {
+    parts.push(part);
+    length += part.length;
+    if (length > MAX_UNPACKED_BYTES) transform.destroy(new Error('a chunk unpacks to too much'));
+  });
   transform.on('error', (error) => {
     failure = error;
+    parts = [];
+    // Broken bytes end the transform without a word to whoever wrote them.
+    fail(error);
   });
   return {
     decode: (chunk) =>
@@ -76,13 +88,16 @@ function wrap(transform: Transform): StreamDecoder {
           reject(failure);
           return;
         }
+        fail = reject;
         transform.write(chunk, (error) => {
-          if (error) {
-            reject(error);
+          const broken = error ?? transform.errored;
+          if (broken) {
+            reject(broken);
             return;
           }
           const whole = Buffer.concat(parts);
           parts = [];
+          length = 0;
           resolve(whole);
         });
       }),

@@ -57,6 +57,9 @@ export function createPageSource(deps: PageSourceDeps): PageSource {
     const reason = response.status === 200 ? 'unexpected' : 'status';
     const isReadable = response.status === 200 && canDecode(exchange.codings);
     if (isReadable && type === JSON_TYPE) return guarded(exchange, () => fromJson(deps, exchange));
+    if (isLaterPage(options) && canDecode(exchange.codings) && type === JSON_TYPE) {
+      return guarded(exchange, () => fromRefusal(deps, exchange));
+    }
     if (type !== EVENT_STREAM_TYPE) return other(reason, relayOf(exchange, [], response.body));
     if (!isReadable) return other(reason, relayOf(exchange, [], tapped(exchange, openTap(deps, exchange))));
     return guarded(exchange, () => fromEvents(deps, exchange));
@@ -86,8 +89,19 @@ async function fromJson(deps: PageSourceDeps, exchange: Exchange): Promise<Fetch
   const receivedAt = deps.clock.now();
   const relay = relayOf(exchange, chunks, nothing());
   const bytes = await decodeWhole(Buffer.concat(chunks), exchange.codings, deps.maxBytes);
-  if (bytes === undefined) return other('unexpected', relay);
+  if (bytes === 'too-large') return other('too-large', relay);
+  if (bytes === 'broken') return other('unexpected', relay);
   return fetched(readReply(bytes, call.method, call.id), receivedAt, relay);
+}
+
+/** A later page is not relayed: it may be read whole for its error code, whatever its status (law 10). */
+async function fromRefusal(deps: PageSourceDeps, exchange: Exchange): Promise<Fetched> {
+  const read = await fromJson(deps, exchange);
+  return read.kind === 'page' ? other('status', read.response) : { ...read, reason: 'status' };
+}
+
+function isLaterPage(options: FetchOptions): boolean {
+  return options.interim === undefined;
 }
 
 /** Reads up to the answer. The rest of the stream, if any, is left to whoever relays it. */

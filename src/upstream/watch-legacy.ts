@@ -15,36 +15,39 @@ export interface LegacySession {
   readonly headers: readonly string[];
 }
 
-export interface LegacyEnd {
-  readonly end: AttemptEnd;
-  /** The session, where it can be used again. */
-  readonly session?: LegacySession;
+/** The session that is open, from one attempt to the next: it outlives an attempt, even one that fails. */
+export interface SessionSlot {
+  current: LegacySession | undefined;
 }
 
-/** Opens a session unless one is given, then the stream, and reads it to its end. Rejects where the connection fails. */
+/** Opens a session unless one is kept, then the stream, and reads it to its end. Rejects where the connection fails. */
 export async function watchLegacy(
   context: AttemptContext,
   id: string,
-  known: LegacySession | undefined,
-): Promise<LegacyEnd> {
+  slot: SessionSlot,
+): Promise<AttemptEnd> {
+  const known = slot.current;
   const opened = known === undefined ? await openSession(context, id) : { session: known };
-  if (opened.session === undefined) return { end: opened.end };
+  if (opened.session === undefined) return opened.end;
   const { session } = opened;
+  slot.current = session;
   const response = await withHeadTimer(context, context.wire.get(session.headers, context.signal));
   if (response.status === 200 && isEventStream(response)) {
     await context.handlers.connected([]);
-    return { end: await readStream(context, response, session), session };
+    return readStream(context, response, session);
   }
   response.body.destroy();
   // The session is gone: a fresh one may be had at once (2025-11-25, Session Management 4).
   if (known !== undefined && (response.status === 404 || response.status === 400)) {
-    return watchLegacy(context, id, undefined);
+    slot.current = undefined;
+    return watchLegacy(context, id, slot);
   }
   const end = refusal(response.status);
-  if (end.kind !== 'refused') return { end, session };
+  if (end.kind !== 'refused') return end;
   // Without a stream the session serves nothing, and the upstream need not keep it.
+  slot.current = undefined;
   await closeSession(context, session);
-  return { end };
+  return end;
 }
 
 async function openSession(

@@ -8,7 +8,7 @@ import { type Change, changesIn } from '../core/change.js';
 import type { Era } from '../core/protocol.js';
 import { GatewayError } from '../errors.js';
 import type { Transport } from './transport.js';
-import { closeSession, type LegacySession, watchLegacy } from './watch-legacy.js';
+import { closeSession, type SessionSlot, watchLegacy } from './watch-legacy.js';
 import { type AttemptContext, type AttemptEnd, watchModern } from './watch-modern.js';
 import { createWire, type WatchTarget } from './watch-wire.js';
 
@@ -59,7 +59,7 @@ export function createWatch(deps: WatchDeps): Watch {
   const stopping = new AbortController();
   let state: WatchState = 'connecting';
   let era: Era = 'modern';
-  let session: LegacySession | undefined;
+  const slot: SessionSlot = { current: undefined };
   let hasStood = false;
   let attempts = 0;
   let settle: () => void = () => {};
@@ -158,8 +158,7 @@ export function createWatch(deps: WatchDeps): Watch {
       if (end.kind !== 'other-era') return end;
       era = 'legacy';
     }
-    const { end, session: kept } = await watchLegacy(context, id, session);
-    session = kept;
+    const end = await watchLegacy(context, id, slot);
     if (end.kind === 'refused') era = 'modern';
     return end;
   }
@@ -167,6 +166,7 @@ export function createWatch(deps: WatchDeps): Watch {
   async function stop(): Promise<void> {
     stopping.abort();
     await running;
+    const { current: session } = slot;
     if (session !== undefined) {
       await closeSession({ wire, signal: AbortSignal.timeout(SESSION_CLOSE_MS) }, session).catch(() => {});
     }

@@ -150,6 +150,19 @@ export function sendEvent(res: ServerResponse, message: unknown): void {
   res.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
 }
 
+/** Tells a subscriber what it will be told of: what it asked for, or less. */
+export function sendAcknowledgement(
+  res: ServerResponse,
+  request: SeenRequest,
+  notifications: object = request.json.params.notifications,
+): void {
+  sendEvent(res, {
+    jsonrpc: '2.0',
+    method: 'notifications/subscriptions/acknowledged',
+    params: { _meta: { 'io.modelcontextprotocol/subscriptionId': request.json.id }, notifications },
+  });
+}
+
 /** A watch whose stream a test holds in its hand. */
 export interface HeldWatch {
   readonly respond: Respond;
@@ -169,14 +182,7 @@ export function heldWatch(): HeldWatch {
     respond(request, res) {
       beginEvents(res);
       ids.set(res, request.json.id);
-      sendEvent(res, {
-        jsonrpc: '2.0',
-        method: 'notifications/subscriptions/acknowledged',
-        params: {
-          _meta: { 'io.modelcontextprotocol/subscriptionId': request.json.id },
-          notifications: request.json.params.notifications,
-        },
-      });
+      sendAcknowledgement(res, request);
       streams.add(res);
       res.on('close', () => streams.delete(res));
     },
