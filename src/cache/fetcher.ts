@@ -96,7 +96,7 @@ export function createFetcher(deps: FetcherDeps): Fetch {
     if (!isStorable(task, received)) return notStored(response, 'zero-lifetime');
     if (task.mode === 'whole') return keepWhole(attempt, received, response);
     if (task.mode === 'single' && received.page.nextCursorRaw !== undefined) {
-      return notStored(response, 'walk-suspended');
+      return notStored(response, 'uncacheable');
     }
     return keep(attempt, [received], { response, mayRestart: attempt.restarts < MAX_SINGLE_RESTARTS });
   }

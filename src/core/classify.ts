@@ -106,8 +106,16 @@ export function decodeName(value: string): string | undefined {
   return BASE64.test(encoded) && isUtf8(bytes) ? bytes.toString('utf8') : undefined;
 }
 
+/** A larger request is no list's: to compare its parameters would cost more than it saves. */
+export const MAX_REQUEST_BYTES = 65_536;
+
+/** The members of a JSON-RPC request; one more is not part of the key, and an upstream may refuse it. */
+const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params']);
+
 function bypassReason(rpc: RpcRequest, headers: RawHeaders, declared: Declared): BypassReason | undefined {
   if (!isCacheableMethod(rpc.method)) return 'not-cacheable-method';
+  if (rpc.bytes.length > MAX_REQUEST_BYTES) return 'large-request';
+  if (rpc.members.some((member) => !ENVELOPE.has(member.key))) return 'unexpected-member';
   const has = (key: string) => rpc.params.some((member) => member.key === key);
   if (has('inputResponses') || has('requestState')) return 'multi-round-trip';
   if (has('cursor') && !isUsableCursor(rpc, rpc.method)) return 'has-cursor';

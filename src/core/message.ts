@@ -4,7 +4,15 @@
  * and left to the upstream (design, law 1).
  */
 import { isUtf8 } from 'node:buffer';
-import { hasDoubledKey, JsonSyntaxError, type Member, readObject, scanText, sliceText } from './json.js';
+import {
+  hasDoubledKey,
+  JsonSyntaxError,
+  type Member,
+  readObject,
+  scanText,
+  skipSpace,
+  sliceText,
+} from './json.js';
 
 /** A single JSON-RPC request with an id that can be echoed exactly. */
 export interface RpcRequest {
@@ -42,10 +50,14 @@ export type OtherMessage =
 export function readMessage(bytes: Buffer): RpcMessage {
   try {
     if (!isUtf8(bytes)) return { kind: 'other', what: 'not-json-rpc' };
-    const text = scanText(bytes);
-    if (bytes[text.start] === 0x5b) return { kind: 'other', what: 'batch' };
-    if (bytes[text.start] !== 0x7b) return { kind: 'other', what: 'not-json-rpc' };
-    return readEnvelope(bytes, readObject(bytes, text.start).members);
+    const start = skipSpace(bytes, 0);
+    if (bytes[start] === 0x5b) {
+      scanText(bytes);
+      return { kind: 'other', what: 'batch' };
+    }
+    const { members, end } = readObject(bytes, start);
+    const isWhole = skipSpace(bytes, end) === bytes.length;
+    return isWhole ? readEnvelope(bytes, members) : { kind: 'other', what: 'not-json-rpc' };
   } catch (error) {
     if (error instanceof JsonSyntaxError) return { kind: 'other', what: 'not-json-rpc' };
     throw error;

@@ -20,6 +20,8 @@ export const BYPASS_REASONS = [
   'incomplete-request',
   'unknown-version',
   'ambiguous-params',
+  'unexpected-member',
+  'large-request',
 ] as const;
 export type BypassReason = (typeof BYPASS_REASONS)[number];
 
@@ -41,7 +43,7 @@ export const NOT_STORED_REASONS = [
   'too-large',
   'unavailable',
   'superseded',
-  'walk-suspended',
+  'uncacheable',
   'cursor-loop',
   'page-stale',
   'page-failed',

@@ -42,11 +42,12 @@ export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
     onError,
     onBody: asked === undefined ? undefined : onAnswer,
     async onStatus(status) {
-      const isRefusal = status === 401 || status === 403;
-      if (!isRefusal && (status < 200 || status > 299)) return;
-      verified.observe(name, () => credentialsOf(deps, task), status);
-      if (!isRefusal) return;
-      const contexts = new Set(ERAS.map((era) => authContextOfTask(deps, task, era)));
+      const isAccepted = status >= 200 && status < 300;
+      const isRefused = status === 401 || status === 403;
+      if (isAccepted || isRefused) verified.observe(name, () => credentialsOf(deps, task), status);
+      if (!isRefused && !endsSession(task, status)) return;
+      const eras: readonly Era[] = isRefused ? ['modern', 'legacy'] : ['legacy'];
+      const contexts = new Set(eras.map((era) => authContextOfTask(deps, task, era)));
       await Promise.all([...contexts].map((context) => changes.refused(name, context)));
     },
     async onEvent(data) {
@@ -56,7 +57,14 @@ export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
   };
 }
 
-const ERAS: readonly Era[] = ['modern', 'legacy'];
+/**
+ * Whether a legacy session is over, by its client's word or the upstream's (2025-11-25 basic/transports, Session
+ * Management): what was kept for it alone serves nobody any more.
+ */
+function endsSession({ outgoing }: Task, status: number): boolean {
+  if (singleValue(outgoing.headers, HEADER.session) === undefined) return false;
+  return status === 404 || (outgoing.method === 'DELETE' && status < 300);
+}
 
 /** The digest of the authorization context in which a task is asked (law 8). */
 export function authContextOfTask(deps: ServeDeps, task: Task, era: Era): string {

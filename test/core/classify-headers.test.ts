@@ -86,8 +86,8 @@ describe('a modern request that lacks something required passes to the upstream 
   });
 
   test('no _meta, and no params', () => {
-    for (const params of ['"params":{}', '"x":0']) {
-      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/list",${params}}`;
+    for (const params of [',"params":{}', '']) {
+      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/list"${params}}`;
       expect(classifyRpc('tools/list', {}, () => ({ body }))).toEqual(incomplete);
     }
   });

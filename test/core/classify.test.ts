@@ -46,8 +46,33 @@ describe.each(['modern', 'legacy'] as const)('methods of a %s client (law 1)', (
     expect(classifyRpc('tools/list', { era, params })).toEqual(bypass('multi-round-trip'));
   });
 
-  test.each(['p2', '', 'a+b/c==é', 0, false])('the client’s own cursor %j passes through (C05)', (cursor) => {
+  test.each(['p2', '', 'a+b/c==é'])(
+    'the client’s own cursor %j is told, and no part of the key (C05)',
+    (cursor) => {
+      const [whole, page] = [{}, { cursor }].map((params) => classifyRpc('tools/list', { era, params }));
+      expect(page).toMatchObject({ kind: 'cacheable', cursor });
+      expect(whole).toMatchObject({ kind: 'cacheable', cursor: undefined });
+      expect(page).toHaveProperty('paramsText', whole?.kind === 'cacheable' ? whole.paramsText : '');
+    },
+  );
+
+  test.each([0, false, {}])('a cursor of %j passes through', (cursor) => {
     expect(classifyRpc('tools/list', { era, params: { cursor } })).toEqual(bypass('has-cursor'));
+  });
+
+  test('a cursor of what is no list passes through', () => {
+    const params = { uri: 'file:///a', cursor: 'p2' };
+    expect(classifyRpc('resources/read', { era, params })).toEqual(bypass('has-cursor'));
+  });
+
+  test('a request beyond 64 KiB passes through, whatever it asks', () => {
+    const params = { filter: 'x'.repeat(65_536) };
+    expect(classifyRpc('tools/list', { era, params })).toEqual(bypass('large-request'));
+  });
+
+  test('a request with a member that JSON-RPC does not have passes through', () => {
+    const withMember = ({ body }: { body: string }) => ({ body: body.replace('{', '{"session":"s",') });
+    expect(classifyRpc('tools/list', { era }, withMember)).toEqual(bypass('unexpected-member'));
   });
 
   test('a cursor of null is none', () => {
