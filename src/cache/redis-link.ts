@@ -26,6 +26,7 @@ export interface LinkState {
 export interface RedisLinkDeps {
   readonly client: RedisClient;
   readonly subscriber: RedisClient;
+  readonly isCluster: boolean;
   readonly channel: string;
   readonly clock: Clock;
   readonly onMessage: (text: string) => void;
@@ -72,6 +73,8 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
     settle = resolve;
   });
   let wake: () => void = () => {};
+  /** How often something came up that must be caught up with. */
+  let distrusts = 0;
 
   for (const one of [client, subscriber]) {
     one.on('error', (error: Error) => goAway(reasonOf(error)));
@@ -114,8 +117,14 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
       await within(Promise.all([client.call('ping'), subscriber.call('ping')]), limitMs);
       if (state !== 'up') {
         await within(subscriber.subscribe(deps.channel), FLUSH_MS);
-        await deps.reconcile();
+        for (let seen = -1; seen !== distrusts; ) {
+          seen = distrusts;
+          await deps.reconcile();
+        }
         comeUp();
+      } else if (deps.isCluster) {
+        // There the client changes the node that it listens to without a word; what was lost shows here.
+        await deps.reconcile();
       }
     } catch (error) {
       goAway(reasonOf(error));
@@ -162,7 +171,10 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
       }
     },
 
-    distrust: goAway,
+    distrust(reason) {
+      distrusts += 1;
+      goAway(reason);
+    },
 
     async close() {
       stopping.abort();

@@ -52,18 +52,18 @@ return out
  * clock should show, lifetime in milliseconds, prefix of entries, key, value, prefix of indexes, names of indexes
  * apart by blanks, digests of resources apart by blanks, length of the log.
  * A command that was held up on its way is shortened by as much: a lifetime is not stretched by a slow tier.
- * Returns 1 stored, 0 superseded, -1 too late.
+ * Returns 1 stored, 0 superseded by a drop, -1 too late, or the generation that superseded it.
  */
 export const WRITE = `${GENERATION}
 local g = redis.pcall('get', KEYS[1])
-if g ~= ARGV[1] then return 0 end
+if g ~= ARGV[1] then return type(g) == 'string' and g or 'gone' end
 local since = drops() - tonumber(ARGV[2])
 if since ~= 0 and ARGV[10] ~= '' then
   if since < 0 or since > tonumber(ARGV[11]) then return 0 end
   local shown = {}
   for uri in string.gmatch(ARGV[10], '%S+') do shown[uri] = true end
   local log = redis.pcall('lrange', KEYS[3], 0, since - 1)
-  if log.err then return 0 end
+  if log.err or #log < since then return 0 end
   for _, uri in ipairs(log) do
     if shown[uri] then return 0 end
   end
@@ -76,7 +76,11 @@ local key = ARGV[5] .. g .. ':' .. ARGV[6]
 redis.call('set', key, ARGV[7], 'PX', px)
 for name in string.gmatch(ARGV[9], '%S+') do
   local index = ARGV[8] .. g .. ':' .. name
-  redis.call('sadd', index, ARGV[6])
+  local added = redis.pcall('sadd', index, ARGV[6])
+  if type(added) == 'table' and added.err then
+    redis.call('del', index)
+    redis.call('sadd', index, ARGV[6])
+  end
   if redis.call('pttl', index) < px then redis.call('pexpire', index, px) end
 end
 return 1
@@ -110,7 +114,10 @@ if ARGV[4] ~= '' then
   local counted = redis.pcall('incr', KEYS[2])
   if type(counted) == 'table' and counted.err then redis.call('set', KEYS[2], 1) end
   local logged = redis.pcall('lpush', KEYS[3], ARGV[4])
-  if type(logged) == 'table' and logged.err then redis.call('del', KEYS[3]) end
+  if type(logged) == 'table' and logged.err then
+    redis.call('del', KEYS[3])
+    redis.call('lpush', KEYS[3], ARGV[4])
+  end
   redis.call('ltrim', KEYS[3], 0, tonumber(ARGV[5]) - 1)
 end
 if g then

@@ -60,7 +60,7 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
   function learn(upstream: string, generation: string, drops = 0): void {
     const before = knownStamps.get(upstream);
     knownStamps.set(upstream, { generation, drops });
-    if (before !== undefined && before.generation !== generation) deps.onMoved(upstream);
+    if (before?.generation !== generation) deps.onMoved(upstream);
   }
 
   async function ask(
@@ -78,7 +78,8 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
       { ms: COMMAND_MS, evenIfAway, mayBeRefused: true },
     );
     const look = readLook(reply, keys, askedAt);
-    if (look === undefined) return undefined;
+    // Where a flush was refused meanwhile, what came is what it should have made unusable.
+    if (look === undefined || !(link.isUp || evenIfAway)) return undefined;
     clockPair = { redisMs: look.redisMs, at: clock.now() };
     // A flush that became known while this was on its way is newer than what it brought.
     if (knownStamps.get(upstream)?.generation !== before)
@@ -110,7 +111,11 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
     known: (upstream) => knownStamps.get(upstream),
     learn: (upstream, generation) => learn(upstream, generation),
     async refresh(upstream) {
-      if ((await ask(upstream, [], true)) === undefined) throw new StoreUnavailableError('no generation');
+      const before = knownStamps.get(upstream);
+      const look = await ask(upstream, [], true);
+      if (look === undefined) throw new StoreUnavailableError('no generation');
+      // A drop that was not heard of: which one is not known.
+      if (before !== undefined && look.stamp.drops !== before.drops) deps.onMoved(upstream);
     },
     catchUpFlush: (upstream) => flush(upstream, true),
 
@@ -155,7 +160,9 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
         { ms: COMMAND_MS, mayBeRefused: true, mayTakeLonger: true },
       );
       if (reply === 1) return 'stored';
-      return reply === 0 ? 'superseded' : 'unavailable';
+      // Another generation than that of the stamp: the word of the flush has yet to come.
+      if (Buffer.isBuffer(reply)) learn(upstream, reply.toString());
+      return reply === 0 || Buffer.isBuffer(reply) ? 'superseded' : 'unavailable';
     },
 
     async flush(upstream, _reach) {
