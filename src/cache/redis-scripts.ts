@@ -3,7 +3,8 @@
  * works on one node of a cluster; none of them searches (no KEYS, SCAN or FLUSH).
  *
  * A generation is never the same twice: where it is missing (a new, an emptied, or an evicting Redis) it begins
- * at a random number that the caller brings. So nothing kept under an old one can be taken for new.
+ * at a random number that the caller brings. So nothing kept under an old one can be taken for new. The count
+ * of drops likewise.
  */
 
 /** Begins every script: the generation of KEYS[1], made from `start` where it is missing; nil where it cannot be. */
@@ -17,10 +18,12 @@ local function generation(start)
   end
   return g
 end
-local function drops()
+local function drops(start)
   local d = redis.pcall('get', KEYS[2])
-  if type(d) == 'table' or not d then return 0 end
-  return tonumber(d) or 0
+  d = type(d) == 'string' and tonumber(d)
+  if d then return d end
+  if start then redis.pcall('set', KEYS[2], start) end
+  return tonumber(start) or 0
 end
 local function millis()
   local t = redis.call('time')
@@ -36,7 +39,7 @@ end
 export const LOOK = `${GENERATION}
 local g = generation(ARGV[1])
 if not g then return {false} end
-local out = {g, drops(), millis()}
+local out = {g, drops(ARGV[1]), millis()}
 for i = 3, #ARGV do
   local key = ARGV[2] .. g .. ':' .. ARGV[i]
   local value = redis.pcall('get', key)
@@ -57,15 +60,17 @@ return out
 export const WRITE = `${GENERATION}
 local g = redis.pcall('get', KEYS[1])
 if g ~= ARGV[1] then return type(g) == 'string' and g or 'gone' end
-local since = drops() - tonumber(ARGV[2])
+local count = drops()
+local since = count - tonumber(ARGV[2])
 if since ~= 0 and ARGV[10] ~= '' then
   if since < 0 or since > tonumber(ARGV[11]) then return 0 end
   local shown = {}
   for uri in string.gmatch(ARGV[10], '%S+') do shown[uri] = true end
   local log = redis.pcall('lrange', KEYS[3], 0, since - 1)
   if log.err or #log < since then return 0 end
-  for _, uri in ipairs(log) do
-    if shown[uri] then return 0 end
+  for i, line in ipairs(log) do
+    local number, uri = string.match(line, '^(%d+) (%S+)$')
+    if tonumber(number) ~= count + 1 - i or shown[uri] then return 0 end
   end
 end
 local late = millis() - tonumber(ARGV[3])
@@ -104,19 +109,20 @@ return g
 
 /**
  * KEYS: generation, drops, log of drops. ARGV: prefix of indexes, prefix of entries, name of the index or '',
- * digest of the resource or '', length of the log, channel, message, then keys of entries to drop by name.
+ * digest of the resource or '', length of the log, channel, message, a start, then keys of entries to drop by name.
  * Returns how many entries went.
  */
 export const DROP = `
 local g = redis.call('get', KEYS[1])
 local dropped = 0
 if ARGV[4] ~= '' then
-  local counted = redis.pcall('incr', KEYS[2])
-  if type(counted) == 'table' and counted.err then redis.call('set', KEYS[2], 1) end
-  local logged = redis.pcall('lpush', KEYS[3], ARGV[4])
+  local counted = redis.call('exists', KEYS[2]) == 1 and redis.pcall('incr', KEYS[2])
+  if type(counted) ~= 'number' then redis.call('set', KEYS[2], ARGV[8]) end
+  local line = redis.call('get', KEYS[2]) .. ' ' .. ARGV[4]
+  local logged = redis.pcall('lpush', KEYS[3], line)
   if type(logged) == 'table' and logged.err then
     redis.call('del', KEYS[3])
-    redis.call('lpush', KEYS[3], ARGV[4])
+    redis.call('lpush', KEYS[3], line)
   end
   redis.call('ltrim', KEYS[3], 0, tonumber(ARGV[5]) - 1)
 end
@@ -128,7 +134,7 @@ if g then
     end
     redis.call('del', index)
   end
-  for i = 8, #ARGV do dropped = dropped + redis.call('del', ARGV[2] .. g .. ':' .. ARGV[i]) end
+  for i = 9, #ARGV do dropped = dropped + redis.call('del', ARGV[2] .. g .. ':' .. ARGV[i]) end
 end
 redis.call('publish', ARGV[6], ARGV[7])
 return dropped

@@ -55,11 +55,11 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
   /** Redis's clock, as it was at an instant of ours. */
   let clockPair = { redisMs: 0, at: 0 };
 
-  const newGeneration = () => String(randomInt(2 ** 40, 2 ** 44));
+  const newStart = () => String(randomInt(2 ** 40, 2 ** 44));
 
-  function learn(upstream: string, generation: string, drops = 0): void {
+  function learn(upstream: string, generation: string, drops?: number): void {
     const before = knownStamps.get(upstream);
-    knownStamps.set(upstream, { generation, drops });
+    knownStamps.set(upstream, { generation, drops: drops ?? before?.drops ?? 0 });
     if (before?.generation !== generation) deps.onMoved(upstream);
   }
 
@@ -74,7 +74,7 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
     const reply = await link.run(
       LOOK,
       [names.generation, names.drops],
-      [newGeneration(), names.entryPrefix, ...keys.map(digestOf)],
+      [newStart(), names.entryPrefix, ...keys.map(digestOf)],
       { ms: COMMAND_MS, evenIfAway, mayBeRefused: true },
     );
     const look = readLook(reply, keys, askedAt);
@@ -98,12 +98,13 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
       generation: '\u0000',
     });
     const [before = '', after = ''] = message.split('\\u0000');
-    const reply = await link.run(FLUSH, [names.generation], [newGeneration(), deps.channel, before, after], {
+    const reply = await link.run(FLUSH, [names.generation], [newStart(), deps.channel, before, after], {
       ms: FLUSH_MS,
       evenIfAway,
     });
     if (reply === undefined) throw new StoreUnavailableError('the flush did not reach Redis');
-    if (Buffer.isBuffer(reply)) knownStamps.set(upstream, { generation: reply.toString(), drops: 0 });
+    const drops = knownStamps.get(upstream)?.drops ?? 0;
+    if (Buffer.isBuffer(reply)) knownStamps.set(upstream, { generation: reply.toString(), drops });
     else knownStamps.delete(upstream);
   }
 
@@ -186,6 +187,7 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
           REMEMBERED_DROPS,
           deps.channel,
           JSON.stringify(message),
+          newStart(),
           ...(what.kind === 'keys' ? what.keys.map(digestOf) : []),
         ],
         { ms: FLUSH_MS },
