@@ -50,6 +50,10 @@ end
 return out
 `;
 
+/** The same, and an error where Redis takes no writes: what cannot be flushed is not to be trusted. */
+export const REFRESH = `redis.call('persist', KEYS[1])
+${LOOK}`;
+
 /**
  * KEYS: generation, drops, log of drops. ARGV: expected generation, expected drops, the milliseconds that Redis's
  * clock should show, lifetime in milliseconds, prefix of entries, key, value, prefix of indexes, names of indexes

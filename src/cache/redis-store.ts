@@ -8,7 +8,7 @@ import type { Clock } from '../clock.js';
 import type { Entry } from '../core/snapshot.js';
 import { digestOf, type UpstreamKeys } from './redis-keys.js';
 import { COMMAND_MS, FLUSH_MS, type RedisLink } from './redis-link.js';
-import { DROP, FLUSH, LOOK, WRITE } from './redis-scripts.js';
+import { DROP, FLUSH, LOOK, REFRESH, WRITE } from './redis-scripts.js';
 import { decodeEntry, encodeEntry } from './redis-value.js';
 import { type Drop, type SharedStamp, type Stamp, type Store, StoreUnavailableError } from './store.js';
 
@@ -72,7 +72,7 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
     const before = knownStamps.get(upstream)?.generation;
     const askedAt = clock.now();
     const reply = await link.run(
-      LOOK,
+      evenIfAway ? REFRESH : LOOK,
       [names.generation, names.drops],
       [newStart(), names.entryPrefix, ...keys.map(digestOf)],
       { ms: COMMAND_MS, evenIfAway, mayBeRefused: true },
