@@ -65,6 +65,8 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
   let watch: Watch | undefined;
   let since = clock.now();
   let holdsLease = false;
+  /** Whether this replica is about to take over from one that is leaving, which holds the lease until then. */
+  let isSucceeding = false;
   /** Whether another replica was seen to hold the watch: then its absence is a gap. */
   let sawOther = false;
   /** The shared generation when the fleet's watch was last known to stand. */
@@ -108,7 +110,7 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
 
   async function turn(): Promise<void> {
     const held = lease === undefined ? 'mine' : await lease.hold();
-    if (stopping.signal.aborted) return;
+    if (stopping.signal.aborted || isSucceeding) return;
     holdsLease = held === 'mine';
     if (held === 'other') {
       sawOther = true;
@@ -147,10 +149,15 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
 
     async holderLeaves(leaving) {
       if (lease === undefined || watch !== undefined || !(await lease.isChosen(leaving))) return;
-      const successor = startWatch(false);
-      await successor.settled;
-      holdsLease = await lease.succeed(leaving);
-      if (!holdsLease) await stopWatch();
+      if (watch !== undefined || stopping.signal.aborted) return;
+      isSucceeding = true;
+      try {
+        await startWatch(false).settled;
+        holdsLease = await lease.succeed(leaving);
+        if (!holdsLease) await stopWatch();
+      } finally {
+        isSucceeding = false;
+      }
     },
 
     async close() {

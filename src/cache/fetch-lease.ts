@@ -13,8 +13,9 @@ import { HOLD, RELEASE } from './redis-scripts.js';
 export const FETCH_LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
 
+/** `abandoned`: the holder gave up, since nobody there waited any more; somebody else is to fetch. */
 export interface FetchedMessage {
-  readonly kind: 'fetched';
+  readonly kind: 'fetched' | 'abandoned';
   readonly lease: string;
 }
 
@@ -23,7 +24,7 @@ export interface Entered {
   readonly role: 'holder' | 'alone' | 'waiter';
   readonly waited: boolean;
   /** To be called when the fetch has ended; others are told. */
-  readonly leave: () => Promise<void>;
+  readonly leave: (how: FetchedMessage['kind']) => Promise<void>;
 }
 
 export interface FetchLeases {
@@ -32,7 +33,7 @@ export interface FetchLeases {
     lease: string,
     options: { readonly patienceMs: number; readonly signal: AbortSignal },
   ): Promise<Entered>;
-  /** A holder, here or elsewhere, has fetched. */
+  /** A holder, here or elsewhere, is done. */
   fetched(message: FetchedMessage): void;
 }
 
@@ -44,7 +45,7 @@ export interface FetchLeasesDeps {
 
 export function createFetchLeases(deps: FetchLeasesDeps): FetchLeases {
   const { link, clock } = deps;
-  const waiting = new Map<string, Set<() => void>>();
+  const waiting = new Map<string, Set<(isFetched: boolean) => void>>();
 
   async function hold(lease: string, token: string): Promise<'mine' | 'taken' | 'unknown'> {
     const reply = await link.run(HOLD, [lease], [token, FETCH_LEASE_MS], {
@@ -67,22 +68,22 @@ export function createFetchLeases(deps: FetchLeasesDeps): FetchLeases {
     return {
       role: 'holder',
       waited,
-      async leave() {
+      async leave(kind) {
         over.abort();
-        const message: FetchedMessage = { kind: 'fetched', lease };
+        const message: FetchedMessage = { kind, lease };
         await link.run(RELEASE, [lease], [token, deps.channel, JSON.stringify(message)], { ms: COMMAND_MS });
       },
     };
   }
 
-  /** Resolves true when word comes, false after a while: then the lease is tried again, its holder may be dead. */
+  /** Resolves true when it was fetched, false if abandoned or after a while: then the lease is tried again. */
   async function word(lease: string, signal: AbortSignal): Promise<boolean> {
     const settled = new AbortController();
     const onAbort = () => settled.abort(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    let tell: () => void = () => {};
-    const told = new Promise<true>((resolve) => {
-      tell = () => resolve(true);
+    let tell: (isFetched: boolean) => void = () => {};
+    const told = new Promise<boolean>((resolve) => {
+      tell = resolve;
     });
     const listeners = waiting.get(lease) ?? new Set();
     waiting.set(lease, listeners.add(tell));
@@ -119,7 +120,7 @@ export function createFetchLeases(deps: FetchLeasesDeps): FetchLeases {
     },
 
     fetched(message) {
-      for (const tell of waiting.get(message.lease) ?? []) tell();
+      for (const tell of waiting.get(message.lease) ?? []) tell(message.kind === 'fetched');
     },
   };
 }

@@ -99,7 +99,8 @@ export function createFlights(deps: FlightsDeps): Flights {
       const timeoutMs = Math.max(1, task.timeoutMs - (clock.now() - startedAt));
       return await fetchHere({ ...task, timeoutMs }, control, isLed);
     } finally {
-      await entered.leave();
+      // Nobody waits for Redis to hear of it.
+      void entered.leave(signal.aborted ? 'abandoned' : 'fetched');
     }
   }
 

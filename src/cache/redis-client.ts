@@ -81,7 +81,7 @@ export function createRedisClient(address: RedisAddress): RedisClient {
     socketTimeout: 5_000,
     retryStrategy: backoff,
     // After a failover the connection may have stayed on what is a replica now.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    reconnectOnError: (error: Error) => error.message.includes('READONLY'),
     ...(address.username !== undefined && { username: address.username }),
     ...(address.password !== undefined && { password: address.password }),
     ...(address.tls && { tls: {} }),

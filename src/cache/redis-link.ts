@@ -26,6 +26,7 @@ export interface LinkState {
 export interface RedisLinkDeps {
   readonly client: RedisClient;
   readonly subscriber: RedisClient;
+  readonly isCluster: boolean;
   readonly channel: string;
   readonly clock: Clock;
   readonly onMessage: (text: string) => void;
@@ -57,7 +58,7 @@ export interface RedisLink {
 export interface RunOptions {
   readonly ms: number;
   readonly evenIfAway?: boolean;
-  /** Whether a refusal by Redis itself (full, read-only) leaves the link up. */
+  /** Whether a refusal by a full Redis leaves the link up: it can still be read, and flushed. */
   readonly mayBeRefused?: boolean;
   /** Whether running out of time leaves the link up: a large value may take longer than anybody waits for it. */
   readonly mayTakeLonger?: boolean;
@@ -72,6 +73,8 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
     settle = resolve;
   });
   let wake: () => void = () => {};
+  /** How often something came up that must be caught up with. */
+  let distrusts = 0;
 
   for (const one of [client, subscriber]) {
     one.on('error', (error: Error) => goAway(reasonOf(error)));
@@ -94,13 +97,14 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
 
   async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
     const settledSignal = new AbortController();
+    const timeOut = async (): Promise<never> => {
+      await clock.sleep(ms, settledSignal.signal);
+      // Where this process was busy, the answer may be there and merely unread: a turn more shows.
+      await clock.sleep(1, settledSignal.signal);
+      throw new Error(TIMED_OUT);
+    };
     try {
-      return await Promise.race([
-        promise,
-        clock.sleep(ms, settledSignal.signal).then(() => {
-          throw new Error(TIMED_OUT);
-        }),
-      ]);
+      return await Promise.race([promise, timeOut()]);
     } finally {
       settledSignal.abort();
       promise.catch(() => {});
@@ -114,8 +118,14 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
       await within(Promise.all([client.call('ping'), subscriber.call('ping')]), limitMs);
       if (state !== 'up') {
         await within(subscriber.subscribe(deps.channel), FLUSH_MS);
-        await deps.reconcile();
+        for (let seen = -1; seen !== distrusts; ) {
+          seen = distrusts;
+          await deps.reconcile();
+        }
         comeUp();
+      } else if (deps.isCluster) {
+        // There the client changes the node that it listens to without a word; what was lost shows here.
+        await deps.reconcile();
       }
     } catch (error) {
       goAway(reasonOf(error));
@@ -162,7 +172,10 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
       }
     },
 
-    distrust: goAway,
+    distrust(reason) {
+      distrusts += 1;
+      goAway(reason);
+    },
 
     async close() {
       stopping.abort();
@@ -173,9 +186,9 @@ export function createRedisLink(deps: RedisLinkDeps): RedisLink {
   };
 }
 
-/** Redis answered, and said no: it is there, but takes no writes. */
+/** Redis is full. Where it takes no writes for another reason, not even a flush, it is of no use. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof Error && /\b(OOM|READONLY|MISCONF|NOREPLICAS)\b/.test(error.message);
+  return error instanceof Error && /\bOOM\b/.test(error.message);
 }
 
 /** The first word of Redis's own error, or the code of a socket's; addresses and values stay out of the log. */

@@ -8,7 +8,7 @@ import type { Clock } from '../clock.js';
 import type { Entry } from '../core/snapshot.js';
 import { digestOf, type UpstreamKeys } from './redis-keys.js';
 import { COMMAND_MS, FLUSH_MS, type RedisLink } from './redis-link.js';
-import { DROP, FLUSH, LOOK, WRITE } from './redis-scripts.js';
+import { DROP, FLUSH, LOOK, REFRESH, WRITE } from './redis-scripts.js';
 import { decodeEntry, encodeEntry } from './redis-value.js';
 import { type Drop, type SharedStamp, type Stamp, type Store, StoreUnavailableError } from './store.js';
 
@@ -55,12 +55,12 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
   /** Redis's clock, as it was at an instant of ours. */
   let clockPair = { redisMs: 0, at: 0 };
 
-  const newGeneration = () => String(randomInt(2 ** 40, 2 ** 44));
+  const newStart = () => String(randomInt(2 ** 40, 2 ** 44));
 
-  function learn(upstream: string, generation: string, drops = 0): void {
+  function learn(upstream: string, generation: string, drops?: number): void {
     const before = knownStamps.get(upstream);
-    knownStamps.set(upstream, { generation, drops });
-    if (before !== undefined && before.generation !== generation) deps.onMoved(upstream);
+    knownStamps.set(upstream, { generation, drops: drops ?? before?.drops ?? 0 });
+    if (before?.generation !== generation) deps.onMoved(upstream);
   }
 
   async function ask(
@@ -72,13 +72,14 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
     const before = knownStamps.get(upstream)?.generation;
     const askedAt = clock.now();
     const reply = await link.run(
-      LOOK,
+      evenIfAway ? REFRESH : LOOK,
       [names.generation, names.drops],
-      [newGeneration(), names.entryPrefix, ...keys.map(digestOf)],
+      [newStart(), names.entryPrefix, ...keys.map(digestOf)],
       { ms: COMMAND_MS, evenIfAway, mayBeRefused: true },
     );
     const look = readLook(reply, keys, askedAt);
-    if (look === undefined) return undefined;
+    // Where a flush was refused meanwhile, what came is what it should have made unusable.
+    if (look === undefined || !(link.isUp || evenIfAway)) return undefined;
     clockPair = { redisMs: look.redisMs, at: clock.now() };
     // A flush that became known while this was on its way is newer than what it brought.
     if (knownStamps.get(upstream)?.generation !== before)
@@ -97,12 +98,13 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
       generation: '\u0000',
     });
     const [before = '', after = ''] = message.split('\\u0000');
-    const reply = await link.run(FLUSH, [names.generation], [newGeneration(), deps.channel, before, after], {
+    const reply = await link.run(FLUSH, [names.generation], [newStart(), deps.channel, before, after], {
       ms: FLUSH_MS,
       evenIfAway,
     });
     if (reply === undefined) throw new StoreUnavailableError('the flush did not reach Redis');
-    if (Buffer.isBuffer(reply)) knownStamps.set(upstream, { generation: reply.toString(), drops: 0 });
+    const drops = knownStamps.get(upstream)?.drops ?? 0;
+    if (Buffer.isBuffer(reply)) knownStamps.set(upstream, { generation: reply.toString(), drops });
     else knownStamps.delete(upstream);
   }
 
@@ -110,7 +112,11 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
     known: (upstream) => knownStamps.get(upstream),
     learn: (upstream, generation) => learn(upstream, generation),
     async refresh(upstream) {
-      if ((await ask(upstream, [], true)) === undefined) throw new StoreUnavailableError('no generation');
+      const before = knownStamps.get(upstream);
+      const look = await ask(upstream, [], true);
+      if (look === undefined) throw new StoreUnavailableError('no generation');
+      // A drop that was not heard of: which one is not known.
+      if (before !== undefined && look.stamp.drops !== before.drops) deps.onMoved(upstream);
     },
     catchUpFlush: (upstream) => flush(upstream, true),
 
@@ -155,7 +161,9 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
         { ms: COMMAND_MS, mayBeRefused: true, mayTakeLonger: true },
       );
       if (reply === 1) return 'stored';
-      return reply === 0 ? 'superseded' : 'unavailable';
+      // Another generation than that of the stamp: the word of the flush has yet to come.
+      if (Buffer.isBuffer(reply)) learn(upstream, reply.toString());
+      return reply === 0 || Buffer.isBuffer(reply) ? 'superseded' : 'unavailable';
     },
 
     async flush(upstream, _reach) {
@@ -179,6 +187,7 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
           REMEMBERED_DROPS,
           deps.channel,
           JSON.stringify(message),
+          newStart(),
           ...(what.kind === 'keys' ? what.keys.map(digestOf) : []),
         ],
         { ms: FLUSH_MS },

@@ -65,6 +65,7 @@ export function createRedisTier(deps: RedisTierDeps): RedisTier {
   const link = createRedisLink({
     client,
     subscriber: createRedisClient(deps.address),
+    isCluster: deps.address.kind === 'cluster',
     channel,
     clock,
     onMessage: (text) => receive(text),
@@ -100,6 +101,7 @@ export function createRedisTier(deps: RedisTierDeps): RedisTier {
         keys: keysFor(upstream),
         channel,
         instance,
+        isCluster: deps.address.kind === 'cluster',
         leaseMs: deps.watchLeaseMs,
         generation: async () => (await shared.stamp(upstream)).shared?.generation,
         knownGeneration: () => shared.known(upstream)?.generation,
@@ -112,18 +114,19 @@ export function createRedisTier(deps: RedisTierDeps): RedisTier {
   function receive(text: string): void {
     const message = parseMessage(text);
     if (message === undefined) return;
-    if (message.kind === 'fetched' && typeof message.lease === 'string') {
-      fetchLeases.fetched({ kind: 'fetched', lease: message.lease });
+    const { kind, lease } = message;
+    if ((kind === 'fetched' || kind === 'abandoned') && typeof lease === 'string') {
+      fetchLeases.fetched({ kind, lease });
       return;
     }
     const upstream = namesByTag.get(String(message.tag));
     if (upstream === undefined || message.by === instance) return;
     const by = String(message.by);
-    if (message.kind === 'flush') store.flushedElsewhere(upstream, String(message.generation));
-    else if (message.kind === 'drop') dropElsewhere(upstream, message.what);
-    else if (message.kind === 'watch-leaving') deps.onHolderLeaves(upstream, by);
-    else if (message.kind === 'watch-taken') watchLeases.get(upstream)?.taken();
-    else if (message.kind === 'watch-released') deps.onWatchReleased(upstream);
+    if (kind === 'flush') store.flushedElsewhere(upstream, String(message.generation));
+    else if (kind === 'drop') dropElsewhere(upstream, message.what);
+    else if (kind === 'watch-leaving') deps.onHolderLeaves(upstream, by);
+    else if (kind === 'watch-taken') watchLeases.get(upstream)?.taken();
+    else if (kind === 'watch-released') deps.onWatchReleased(upstream);
   }
 
   function dropElsewhere(upstream: string, what: unknown): void {

@@ -3,6 +3,7 @@
  * the bytes. Lifetimes are durations, since no two machines' clocks agree (design, law 26). What is not exactly
  * of this form is no value: it is a miss, and replaced.
  */
+import { createHash } from 'node:crypto';
 import { isObject } from '../core/change.js';
 import { readObject } from '../core/json.js';
 import { isCacheableMethod } from '../core/protocol.js';
@@ -10,12 +11,6 @@ import type { Entry } from '../core/snapshot.js';
 
 /** Moves with every change of the form. */
 const VERSION = 1;
-
-/** What a value is bound to, so that one copied to another place is not taken for one of it. */
-export interface ValuePlace {
-  readonly key: string;
-  readonly authContext?: string;
-}
 
 export interface Encoded {
   readonly value: Buffer;
@@ -28,7 +23,7 @@ export interface Encoded {
  * `now` is an instant of the process's clock.
  */
 export function encodeEntry(entry: Entry, key: string, now: number, keepPastExpiryMs: number): Encoded {
-  const lifetimeMs = Math.floor(entry.expiresAt - now);
+  const lifetimeMs = Math.max(0, Math.floor(entry.expiresAt - now));
   const keepMs = lifetimeMs + keepPastExpiryMs;
   const { method, scope, authContext, itemsAt, sentHints, pages, items, uris, seed } = entry;
   const ageMs = Math.ceil(now - entry.receivedAt);
@@ -48,7 +43,16 @@ export function encodeEntry(entry: Entry, key: string, now: number, keepPastExpi
     uris,
     seed,
   };
-  return { value: Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), entry.body]), keepMs };
+  const line = JSON.stringify({ ...head, sum: sumOf(head, entry.body) });
+  return { value: Buffer.concat([Buffer.from(`${line}\n`), entry.body]), keepMs };
+}
+
+/** Shows that nothing was changed: a scope that somebody edited would show one caller's data to another. */
+function sumOf(head: object, body: Buffer): string {
+  return createHash('sha256')
+    .update(`${JSON.stringify(head)}\n`)
+    .update(body)
+    .digest('base64url');
 }
 
 /**
@@ -62,10 +66,10 @@ export function decodeEntry(
 ): Entry | undefined {
   const lineEnd = value.indexOf(0x0a);
   if (lineEnd === -1) return undefined;
-  const head = parseHead(value.subarray(0, lineEnd));
+  const body = value.subarray(lineEnd + 1);
+  const head = parseHead(value.subarray(0, lineEnd), body);
   if (head === undefined || head.key !== key || time.leftMs < 0 || time.leftMs > head.keepMs)
     return undefined;
-  const body = value.subarray(lineEnd + 1);
   if (!isBody(body, head.itemsAt)) return undefined;
   const sinceWrittenMs = head.keepMs - time.leftMs;
   const { key: _key, lifetimeMs, ageMs, keepMs: _keepMs, ...told } = head;
@@ -84,14 +88,16 @@ type Head = Omit<Entry, 'body' | 'receivedAt' | 'expiresAt'> & {
   readonly keepMs: number;
 };
 
-function parseHead(line: Buffer): Head | undefined {
-  let head: unknown;
+function parseHead(line: Buffer, body: Buffer): Head | undefined {
+  let told: unknown;
   try {
-    head = JSON.parse(line.toString('utf8'));
+    told = JSON.parse(line.toString('utf8'));
   } catch {
     return undefined;
   }
-  if (!isObject(head) || head.v !== VERSION) return undefined;
+  if (!isObject(told) || told.v !== VERSION) return undefined;
+  const { sum, ...head } = told;
+  if (sum !== sumOf(head, body)) return undefined;
   const {
     key,
     method,

@@ -67,30 +67,41 @@ export function createTieredStore(deps: TieredStoreDeps): TieredStore {
     },
 
     async flush(upstream, reach) {
+      // Sent before memory is emptied, in one go: no look slips in between and brings back what is flushed.
+      const told =
+        reach === 'everywhere'
+          ? shared.flush(upstream, reach).catch((error) => owe(upstream, error))
+          : undefined;
       const entries = await memory.flush(upstream, reach);
-      if (reach === 'everywhere') await shared.flush(upstream, reach).catch((error) => owe(upstream, error));
+      await told;
       return entries;
     },
 
     async drop(upstream, what) {
       const told: Drop =
         what.kind === 'showing' ? { kind: 'keys', keys: memory.keysHit(upstream, what) } : what;
-      const entries = await memory.drop(upstream, told);
       // What no list of ours shows is no reason to trouble the others.
-      if (told.kind === 'keys' && entries === 0) return 0;
-      const there = await shared.drop(upstream, told).catch((error) => owe(upstream, error));
-      return Math.max(entries, there ?? 0);
+      if (told.kind === 'keys' && told.keys.length === 0) return 0;
+      const there = shared.drop(upstream, told).catch((error) => owe(upstream, error));
+      const entries = await memory.drop(upstream, told);
+      return Math.max(entries, (await there) ?? 0);
     },
 
     async reconcile() {
       for (const upstream of [...owed]) {
-        await shared.catchUpFlush(upstream);
+        // A flush that comes while this one is on its way is owed anew.
         owed.delete(upstream);
+        await shared.catchUpFlush(upstream).catch((error: unknown) => {
+          owed.add(upstream);
+          throw error;
+        });
       }
       for (const upstream of deps.upstreams) await shared.refresh(upstream);
     },
 
     flushedElsewhere(upstream, generation) {
+      // Where a look has told already, memory has been emptied, and holds what came after.
+      if (shared.known(upstream)?.generation === generation) return;
       void memory.flush(upstream, 'here');
       shared.learn(upstream, generation);
     },

@@ -16,6 +16,8 @@ export interface RedisWatchLeaseDeps {
   readonly keys: UpstreamKeys;
   readonly channel: string;
   readonly instance: string;
+  /** On a cluster nobody can tell how many hear a message. */
+  readonly isCluster: boolean;
   readonly leaseMs: number;
   readonly generation: () => Promise<string | undefined>;
   readonly knownGeneration: () => string | undefined;
@@ -61,7 +63,7 @@ export function createRedisWatchLease(deps: RedisWatchLeaseDeps) {
       });
       const listeners = await tell('watch-leaving');
       // Nobody but ourselves hears it.
-      if (listeners < 2) return false;
+      if (listeners < 2 && !deps.isCluster) return false;
       return Promise.race([taken, deps.clock.sleep(ms).then(() => false)]);
     },
 
