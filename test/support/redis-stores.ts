@@ -105,6 +105,7 @@ export async function openTier(options: StoreOptions): Promise<OpenTier> {
     onState: (state) => states.push(state),
     onStrangeValue: (name) => strange.push(name),
     onHolderLeaves: () => {},
+    onLeaseWait: () => {},
     onWatchReleased: () => {},
   });
   await tier.start();
