@@ -22,7 +22,7 @@ import type { PageSource } from '../upstream/page-source.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import { beginExchange, type Exchange } from './exchange.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
-import { passThrough } from './passthrough.js';
+import { observedRelay, passThrough } from './passthrough.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
 
 /** One upstream as the routes know it. */
@@ -198,9 +198,9 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
         cursorRaw === undefined ? outgoing : { ...outgoing, body: bodyForPage(rpc, cursorRaw, String(id)) };
       const fetched = await deps.pageSource({ outgoing: further, method, id }, options);
       await observer.onStatus(fetched.response.status);
-      if (fetched.kind === 'other' && fetched.errorCode !== undefined)
-        await observer.onError(fetched.errorCode);
-      return fetched;
+      if (fetched.kind !== 'other') return fetched;
+      if (fetched.errorCode !== undefined) await observer.onError(fetched.errorCode);
+      return { ...fetched, response: observedRelay(fetched.response, observer) };
     },
   };
 }
