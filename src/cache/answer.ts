@@ -37,17 +37,18 @@ export interface InvalidCursorAnswer {
 
 export type Answer = EntryAnswer | RelayAnswer | InvalidCursorAnswer;
 
-/** A fresh entry; `waited` where another's fetch brought it. */
-export function freshAnswer(entry: Entry, now: number, waited: boolean): EntryAnswer {
+/** A fresh entry; `waited` tells what the request was before it waited for another's fetch. */
+export function freshAnswer(entry: Entry, now: number, waited?: 'miss' | 'stale'): EntryAnswer {
   const remaining = remainingMs(entry, now);
   return {
     kind: 'entry',
     entry,
     remainingMs: remaining,
     ageMs: now - entry.receivedAt,
-    status: waited
-      ? { fwd: 'miss', collapsed: true, remainingMs: remaining }
-      : { hit: true, remainingMs: remaining },
+    status:
+      waited === undefined
+        ? { hit: true, remainingMs: remaining }
+        : { fwd: waited, collapsed: true, remainingMs: remaining },
     pages: entry.pages,
   };
 }

@@ -24,10 +24,16 @@ export function createBackoff(clock: Clock, random: () => number): Backoff {
   });
   return {
     failed(key, retryAfterMs = 0) {
-      const failures = (states.get(key)?.failures ?? 0) + 1;
+      const now = clock.now();
+      const last = states.get(key);
+      if (last !== undefined && now < last.until) {
+        // A fetch that was under way already, or one for a caller without a stale entry: no further failure.
+        states.set(key, { ...last, until: Math.max(last.until, now + retryAfterMs) });
+        return;
+      }
+      const failures = (last?.failures ?? 0) + 1;
       const doubled = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1));
-      const wait = Math.max(doubled * (0.75 + random() / 4), retryAfterMs);
-      states.set(key, { failures, until: clock.now() + wait });
+      states.set(key, { failures, until: now + Math.max(doubled * (0.75 + random() / 4), retryAfterMs) });
     },
     succeeded(key) {
       states.delete(key);

@@ -5,8 +5,14 @@
  */
 import type { Clock } from '../clock.js';
 import type { Change } from '../core/change.js';
-import { type CacheableMethod, ERROR_CODE } from '../core/protocol.js';
-import type { FlushReach, Store } from './store.js';
+import {
+  type CacheableMethod,
+  ERROR_CODE,
+  isCacheableMethod,
+  methodShape,
+  NAMED_BY,
+} from '../core/protocol.js';
+import type { Drop, FlushReach, Store } from './store.js';
 
 export const FLUSH_REASONS = ['watch', 'tap', 'watch-connected', 'operator'] as const;
 export type FlushReason = (typeof FLUSH_REASONS)[number];
@@ -36,7 +42,7 @@ export interface ChangesDeps {
   readonly onFlushed: (upstream: string, reason: FlushReason, entries: number) => void;
 }
 
-/** One thing that a client asked for by name. */
+/** One thing that a client asked for by name, or one page by its cursor. */
 export interface AskedFor {
   readonly method: string;
   readonly name: string;
@@ -50,13 +56,18 @@ export interface Changes {
   flush(upstream: string, reason: FlushReason, reach?: FlushReach): Promise<void>;
   /** The upstream refused these credentials: what was kept for them alone is dropped (law 17). */
   refused(upstream: string, authContext: string): Promise<void>;
-  /** The upstream answered a request for one named thing with the JSON-RPC error `code`. */
+  /** The upstream answered a request for one thing with the JSON-RPC error `code`. */
   unknown(upstream: string, asked: AskedFor, code: number): Promise<void>;
 }
 
-/** Whether an error to this method can show that a list is out of date. */
-export function namesAThing(method: string): boolean {
-  return Object.hasOwn(SHOWN_IN, method);
+/** The parameter of this method that an error to it can show to be out of date; undefined for other methods. */
+export function shownParam(method: string): 'name' | 'uri' | 'cursor' | undefined {
+  if (Object.hasOwn(SHOWN_IN, method)) return NAMED_BY[method];
+  return isListMethod(method) ? 'cursor' : undefined;
+}
+
+function isListMethod(method: string): method is CacheableMethod {
+  return isCacheableMethod(method) && methodShape(method).itemsField !== undefined;
 }
 
 export function createChanges(deps: ChangesDeps): Changes {
@@ -92,20 +103,25 @@ export function createChanges(deps: ChangesDeps): Changes {
       await store.drop(upstream, { kind: 'context', authContext });
     },
 
-    async unknown(upstream, { method, name, authContext }, code) {
-      const list = namesAThing(method) ? SHOWN_IN[method] : undefined;
-      if (list === undefined || !UNKNOWN_CODES.has(code)) return;
+    async unknown(upstream, asked, code) {
+      const outdated = whatShows(asked, code);
+      if (outdated === undefined) return;
       const now = clock.now();
       if (now < (lastUnknownAt.get(upstream) ?? Number.NEGATIVE_INFINITY) + UNKNOWN_INTERVAL_MS) return;
-      const dropped = await store.drop(upstream, {
-        kind: 'showing',
-        method: list,
-        texts: spellings(name),
-        authContext,
-      });
-      if (dropped > 0) lastUnknownAt.set(upstream, now);
+      if ((await store.drop(upstream, outdated)) > 0) lastUnknownAt.set(upstream, now);
     },
   };
+}
+
+/** What still shows a thing that the upstream does not know; undefined where the error says no such thing. */
+function whatShows({ method, name, authContext }: AskedFor, code: number): Drop | undefined {
+  const list = Object.hasOwn(SHOWN_IN, method) ? SHOWN_IN[method] : undefined;
+  if (list !== undefined && UNKNOWN_CODES.has(code))
+    return { kind: 'showing', method: list, texts: spellings(name), authContext };
+  // Of a list that is kept by pages all that lead on are dropped (MCP caching, Interaction with Pagination).
+  if (isListMethod(method) && code === ERROR_CODE.invalidParams)
+    return { kind: 'showing', method, texts: ['"nextCursor"'], authContext };
+  return undefined;
 }
 
 /** A name as servers write it in JSON: plain, with escaped slashes, or in ASCII alone. */

@@ -8,11 +8,13 @@ import type { Clock } from '../clock.js';
 export type WaitEnd = 'done' | 'impatient';
 
 export interface Patience {
-  /** How long to wait for the first sign of the upstream, in milliseconds; absent: as long as it takes. */
+  /** How long after its beginning the fetch may be without a sign of the upstream, in milliseconds; absent: for ever. */
   readonly untilHeadMs?: number;
   /** How long to wait since the fetch last came forward, in milliseconds; absent: as long as it takes. */
   readonly sinceProgressMs?: number;
-  /** Whether the fetch is to go on, though nobody waits for it, once patience has run out. */
+  /** How long to wait in any case, in milliseconds; absent: as long as it takes. */
+  readonly atMostMs?: number;
+  /** `true`: once patience has run out the fetch is to go on, though nobody waits for it; `false`: not any more. */
   readonly goOn?: boolean;
 }
 
@@ -71,7 +73,8 @@ function createFlight<T>(clock: Clock, run: (control: FlightControl) => Promise<
   let isDetached = false;
   let isOver = false;
   let headSeen = false;
-  let progressedAt = clock.now();
+  const startedAt = clock.now();
+  let progressedAt = startedAt;
   const result = run({
     signal: abort.signal,
     sawHead() {
@@ -87,26 +90,31 @@ function createFlight<T>(clock: Clock, run: (control: FlightControl) => Promise<
   result.catch(() => {});
 
   /** Resolves once patience has run out; never while it has no limit. */
-  async function impatience(
-    { untilHeadMs, sinceProgressMs }: Patience,
-    signal: AbortSignal,
-  ): Promise<WaitEnd> {
-    if (untilHeadMs !== undefined) {
-      await clock.sleep(untilHeadMs, signal);
+  async function impatience(patience: Patience, signal: AbortSignal): Promise<WaitEnd> {
+    const { untilHeadMs, sinceProgressMs = Infinity, atMostMs = Infinity } = patience;
+    const endsAt = clock.now() + atMostMs;
+    if (untilHeadMs !== undefined && !headSeen) {
+      await sleepUntil(Math.min(startedAt + untilHeadMs, endsAt), signal);
       if (!headSeen) return 'impatient';
     }
-    if (sinceProgressMs === undefined) return new Promise<never>(() => {});
     for (;;) {
-      const left = progressedAt + sinceProgressMs - clock.now();
-      if (left <= 0) return 'impatient';
-      await clock.sleep(left, signal);
+      const until = Math.min(progressedAt + sinceProgressMs, endsAt);
+      if (until === Infinity) return new Promise<never>(() => {});
+      if (until <= clock.now()) return 'impatient';
+      await sleepUntil(until, signal);
     }
+  }
+
+  async function sleepUntil(instant: number, signal: AbortSignal): Promise<void> {
+    const left = instant - clock.now();
+    if (left > 0) await clock.sleep(left, signal);
   }
 
   return {
     result,
     async wait(patience, signal) {
       participants += 1;
+      if (patience.goOn === false) isDetached = false;
       const settled = new AbortController();
       try {
         const end = await Promise.race([

@@ -28,7 +28,7 @@ export function createCache(options: CacheOptions): {
   readonly listCache: ListCache;
   readonly changes: Changes;
 } {
-  const { store, clock, events } = options;
+  const { store, clock, events, staleIfErrorMs } = options;
   const memory = createMemory(clock, options.random);
   const changes = createChanges({
     store,
@@ -47,8 +47,8 @@ export function createCache(options: CacheOptions): {
     clock,
     memory,
     flights: createFlights({ fetch, memory, clock, fleet: options.fleet }),
-    paging: createPaging({ store, pageSize: options.pageSize, upstreams: options.upstreams }),
-    staleIfErrorMs: options.staleIfErrorMs,
+    paging: createPaging({ store, staleIfErrorMs, pageSize: options.pageSize, upstreams: options.upstreams }),
+    staleIfErrorMs,
   });
   return { listCache, changes };
 }

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Change } from '../core/change.js';
 import type { CacheableRequest } from '../core/classify.js';
 import type { Fetched, FetchPage, InterimSink, RelayResponse } from '../core/exchange.js';
-import { type FreshnessPolicy, grant } from '../core/freshness.js';
+import { type FreshnessPolicy, grant, type Scope } from '../core/freshness.js';
 import type { CacheKeys } from '../core/key.js';
 import { ERROR_CODE } from '../core/protocol.js';
 import type { NotStoredReason } from '../core/reasons.js';
@@ -27,8 +27,8 @@ export interface FetchTask {
   readonly keys: CacheKeys;
   /** The keys under which the first page is kept by itself, should the list prove too long. */
   readonly pageKeys: CacheKeys;
-  /** `whole`: a list is walked; `page`: the one page is kept with its cursor; `single`: it is not kept if there are more. */
-  readonly mode: 'whole' | 'page' | 'single';
+  /** `whole`: a list is walked; `page`: the one page is kept with its cursor; `none`: nothing is kept. */
+  readonly mode: 'whole' | 'page' | 'none';
   readonly hasCredentials: boolean;
   readonly fetchPage: FetchPage;
   readonly interim: InterimSink;
@@ -50,7 +50,19 @@ export type FetchEnd =
     }
   /** Whole, but overtaken by flushes to the end: served as stale, and not kept. */
   | { readonly kind: 'overtaken'; readonly entry: Entry; readonly response: RelayResponse }
-  | { readonly kind: 'not-stored'; readonly reason: NotStoredReason; readonly response: RelayResponse };
+  | {
+      readonly kind: 'not-stored';
+      readonly reason: NotStoredReason;
+      /** The page that came, where it was not for itself that nothing was stored. */
+      readonly first?: FirstPage;
+      readonly response: RelayResponse;
+    };
+
+/** What the first page of a list tells of the whole. */
+export interface FirstPage {
+  readonly scope: Scope;
+  readonly hasMore: boolean;
+}
 
 export interface FetcherEvents {
   /** A walk failed or met a limit, and its list is not kept as a whole. */
@@ -94,10 +106,8 @@ export function createFetcher(deps: FetcherDeps): Fetch {
     const { received, response } = fetched;
     warnOfMissingScope(task, received);
     if (!isStorable(task, received)) return notStored(response, 'zero-lifetime');
+    if (task.mode === 'none') return notStored(response, 'uncacheable');
     if (task.mode === 'whole') return keepWhole(attempt, received, response);
-    if (task.mode === 'single' && received.page.nextCursorRaw !== undefined) {
-      return notStored(response, 'uncacheable');
-    }
     return keep(attempt, [received], { response, mayRestart: attempt.restarts < MAX_SINGLE_RESTARTS });
   }
 
@@ -147,7 +157,7 @@ export function createFetcher(deps: FetcherDeps): Fetch {
         { signal: task.signal, onChange: (change) => deps.apply(task.upstream, change) },
       );
     } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
+      if (!(error instanceof GatewayError) || isAbandoned(task.signal)) throw error;
       return { kind: 'failed', reason: error.code === 'upstream-timeout' ? 'deadline' : 'page-failed' };
     }
     task.onPage();
@@ -191,11 +201,13 @@ export function createFetcher(deps: FetcherDeps): Fetch {
   ): Promise<AttemptEnd> {
     const { task } = attempt;
     events.walkEnded(task.upstream, task.request.method, reason);
-    if (first.page.nextCursorRaw !== undefined && isLimit(reason)) {
+    const hasMore = first.page.nextCursorRaw !== undefined;
+    if (hasMore && isLimit(reason)) {
       const page = entryOf(task, [first], true);
       await store.write(task.upstream, keyFor(page, task.pageKeys), page, attempt.stamp);
     }
-    return notStored(response, reason);
+    const { scope } = grant(first.page.hints, task.policy);
+    return { kind: 'not-stored', reason, response, first: { scope, hasMore } };
   }
 
   function warnOfMissingScope(task: FetchTask, received: ReceivedPage): void {
@@ -211,6 +223,11 @@ export function createFetcher(deps: FetcherDeps): Fetch {
       if (end.kind !== 'restart') return end;
     }
   };
+}
+
+/** Whether the fetch was ended because nobody waits for it any more: that is no failure of the upstream. */
+function isAbandoned(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof GatewayError);
 }
 
 /** Whether a walk ended because the list is too long, and not because it is unsound. */

@@ -75,7 +75,7 @@ export function createFlights(deps: FlightsDeps): Flights {
       return end;
     } catch (error) {
       // A fetch that nobody waited for any more says nothing about the upstream.
-      if (error instanceof GatewayError && !control.signal.aborted) memory.failed(task.keys.shared);
+      if (error instanceof GatewayError && !control.signal.aborted) memory.unreachable(task.keys);
       throw error;
     } finally {
       deadline.lift();
@@ -128,14 +128,15 @@ export function createFlights(deps: FlightsDeps): Flights {
 
   function learn({ keys }: FlightTask, end: FetchEnd): void {
     if (isFailure(end)) {
-      memory.failed(keys.own, retryAfterMs(end.response.headers));
+      memory.failed(keys, retryAfterMs(end.response.headers));
       return;
     }
     memory.answered(keys);
     if (end.kind === 'stored') {
       memory.sawScope(keys, end.entry.scope);
-      memory.stored(keys);
-    } else memory.mark(keys.own, end.kind === 'overtaken' ? 'superseded' : end.reason);
+      memory.stored(keys, end.entry.scope);
+    } else if (end.kind === 'overtaken') memory.mark(keys, 'superseded');
+    else memory.mark(keys, end.reason, end.first);
   }
 
   return { start, find: (key) => coalescer.find(key) };
@@ -149,9 +150,10 @@ export function isFailure(end: FetchEnd): boolean {
 function interimFor(sink: InterimSink, liftDeadline: () => void, isLed: () => boolean): InterimSink {
   return {
     begin(status, headers) {
+      if (!isLed()) return;
       // From here on the client has a stream of its own, and may wait as long as it likes.
       liftDeadline();
-      if (isLed()) sink.begin(status, headers);
+      sink.begin(status, headers);
     },
     async write(bytes) {
       if (isLed()) await sink.write(bytes);

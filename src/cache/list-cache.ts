@@ -6,6 +6,7 @@
 import type { Clock } from '../clock.js';
 import { isFresh } from '../core/freshness.js';
 import { type CacheKeys, pageKeys } from '../core/key.js';
+import type { StaleReason } from '../core/reasons.js';
 import type { Entry } from '../core/snapshot.js';
 import { GatewayError } from '../errors.js';
 import {
@@ -69,40 +70,60 @@ interface Want {
   readonly mode: FetchTask['mode'];
 }
 
+/** One look: what for, and what was there. */
+interface Look {
+  readonly want: Want;
+  readonly found: Found;
+}
+
+/** How a call fetches for itself. */
+interface Lead {
+  /** Under which others may wait; absent: nobody may. */
+  readonly key: string | undefined;
+  /** When the call began. */
+  readonly startedAt: number;
+}
+
 /** An answer, with the stamp under which its entry was valid. */
 interface Obtained {
   readonly answer: Answer;
   readonly stamp: Stamp;
+  readonly mode: Want['mode'];
 }
 
 export function createListCache(deps: ListCacheDeps): ListCache {
   const { store, clock, memory, paging, flights } = deps;
 
   async function answer(call: CacheCall): Promise<Answer> {
-    const caller = { upstream: call.upstream, ownKey: call.keys.own };
+    const caller = { upstream: call.upstream, ownKey: call.keys.own, mayShare: call.mayShare };
     const { cursor } = call.request;
     if (cursor !== undefined && paging.isOwn(cursor)) return paging.resume(caller, cursor, clock.now());
-    const want = wantOf(call);
-    const found = await lookUp(call, want.keys);
-    const obtained =
-      found.fresh === undefined
-        ? await obtain(call, want, found)
-        : { answer: freshAnswer(found.fresh, clock.now(), false), stamp: found.stamp };
-    return want.mode === 'page' ? obtained.answer : paging.firstPage(caller, obtained.answer, obtained.stamp);
+    const look = await lookFor(call);
+    const obtained = fromFresh(look) ?? (await obtain(call, look));
+    const { answer: whole, stamp, mode } = obtained;
+    return mode === 'page' ? whole : paging.firstPage(caller, whole, stamp);
   }
 
-  /** A list that proved too long is kept page by page; one whose walk failed is not walked again for a while. */
+  async function lookFor(call: CacheCall): Promise<Look> {
+    const want = wantOf(call);
+    return { want, found: await lookUp(call, want.keys) };
+  }
+
+  /** A list that proved too long is kept page by page; one whose walk failed passes through for a while. */
   function wantOf(call: CacheCall): Want {
-    const mark = memory.markOf(call.keys.own);
-    if (mark === 'paged') return { keys: pageKeys(call.keys, call.request.cursor), mode: 'page' };
-    return { keys: call.keys, mode: mark === 'walk' ? 'single' : 'whole' };
+    const mark = memory.markOf(call.keys);
+    if (mark === 'paged' || call.request.cursor !== undefined)
+      return { keys: pageKeys(call.keys, call.request.cursor), mode: 'page' };
+    return { keys: call.keys, mode: mark === 'walk' ? 'none' : 'whole' };
   }
 
   async function lookUp(call: CacheCall, keys: CacheKeys): Promise<Found> {
     const wanted = call.mayShare() ? [keys.own, keys.shared] : [keys.own];
     const look = await store.look(call.upstream, wanted, (entry) => isFresh(entry, clock.now()));
     const { stamp } = look;
-    const entries = look.entries.filter((entry) => entry !== undefined);
+    const entries = look.entries.flatMap((entry, i) =>
+      entry !== undefined && belongsTo(call, wanted[i] === keys.own, entry) ? [entry] : [],
+    );
     const now = clock.now();
     const fwd = entries.length > 0 ? 'stale' : 'miss';
     const fresh = entries.find((entry) => isFresh(entry, now));
@@ -116,126 +137,137 @@ export function createListCache(deps: ListCacheDeps): ListCache {
   }
 
   /** Nothing fresh is there: waits for another's fetch, or fetches. */
-  async function obtain(call: CacheCall, want: Want, first: Found): Promise<Obtained> {
-    const { keys } = want;
+  async function obtain(call: CacheCall, first: Look): Promise<Obtained> {
     const startedAt = clock.now();
-    let found = first;
-    if (found.stale !== undefined && memory.isBackingOff(keys))
-      return fromStale(found, found.stale, 'backoff');
-    for (const key of flightKeys(call, keys)) {
-      const flight = flights.find(key);
-      if (flight === undefined) return lead(call, want, { found, key, startedAt });
-      const waited = await flight.wait(patienceOfJoiner(call, found), call.signal);
-      found = await lookUp(call, keys);
-      if (found.fresh !== undefined) {
-        return { answer: freshAnswer(found.fresh, clock.now(), true), stamp: found.stamp };
-      }
-      if (found.stale !== undefined && waited === 'impatient')
-        return fromStale(found, found.stale, 'upstream-slow');
-      if (found.stale !== undefined && memory.isBackingOff(keys))
-        return fromStale(found, found.stale, 'backoff');
+    const tried = new Set<string>();
+    let mayWait = true;
+    for (let look = first; ; ) {
+      const { want, found } = look;
+      const held = memory.isBackingOff(want.keys) ? fromStale(look, 'backoff') : undefined;
+      if (held !== undefined) return held;
+      const key = mayWait ? flightKeys(call, want.keys).find((one) => !tried.has(one)) : undefined;
+      const flight = key === undefined ? undefined : flights.find(key);
+      if (key === undefined || flight === undefined) return lead(call, look, { key, startedAt });
+      tried.add(key);
+      const waited = await flight.wait(patienceOfJoiner(call, { found, startedAt }), call.signal);
+      // What was learnt meanwhile may have changed what is wanted: a list that proved too long is wanted by pages.
+      look = await lookFor(call);
+      const slow = waited === 'impatient' ? fromStale(look, 'upstream-slow') : undefined;
+      const obtained = fromFresh(look, found.fwd) ?? slow;
+      if (obtained !== undefined) return obtained;
       // Only where the result proved to be private does waiting within our own context still make sense.
-      if (memory.scopeOf(keys.shared) !== 'private') break;
+      mayWait = memory.scopeOf(want.keys.shared) === 'private';
     }
-    return lead(call, want, { found, key: undefined, startedAt });
   }
 
   /** Under which keys the call may wait for another's fetch, the widest first; none where nobody should wait. */
   function flightKeys(call: CacheCall, keys: CacheKeys): readonly string[] {
-    if (memory.markOf(keys.own) !== undefined) return [];
+    if (memory.markOf(keys) !== undefined) return [];
     const isWide = call.mayShare() && memory.scopeOf(keys.shared) === 'public';
     return isWide ? [keys.shared, keys.own] : [keys.own];
   }
 
-  function patienceOfJoiner(call: CacheCall, found: Found): Patience {
-    const sinceProgressMs = call.timeoutMs / 2;
-    return found.stale === undefined
-      ? { sinceProgressMs }
-      : { sinceProgressMs, untilHeadMs: STALE_PATIENCE_MS };
+  function patienceOfJoiner(
+    { timeoutMs }: CacheCall,
+    { found, startedAt }: { readonly found: Found; readonly startedAt: number },
+  ): Patience {
+    const patience = { sinceProgressMs: timeoutMs / 2, atMostMs: startedAt + timeoutMs - clock.now() };
+    return found.stale === undefined ? patience : { ...patience, untilHeadMs: STALE_PATIENCE_MS };
   }
 
-  function fromStale(
-    found: Found,
-    stale: Entry,
-    reason: 'backoff' | 'upstream-slow' | 'upstream-failed',
-  ): Obtained {
-    return { answer: staleAnswer(stale, clock.now(), reason), stamp: found.stamp };
+  function fromFresh({ want, found }: Look, waited?: Found['fwd']): Obtained | undefined {
+    if (found.fresh === undefined) return undefined;
+    return { answer: freshAnswer(found.fresh, clock.now(), waited), stamp: found.stamp, mode: want.mode };
   }
 
-  interface Lead {
-    readonly found: Found;
-    /** Under which others may wait; absent: nobody may. */
-    readonly key: string | undefined;
-    readonly startedAt: number;
+  /** The stale entry that a look found answers, if there is one. */
+  function fromStale({ want, found }: Look, reason: StaleReason): Obtained | undefined {
+    if (found.stale === undefined) return undefined;
+    return { answer: staleAnswer(found.stale, clock.now(), reason), stamp: found.stamp, mode: want.mode };
   }
 
-  async function lead(call: CacheCall, want: Want, { found, key, startedAt }: Lead): Promise<Obtained> {
-    const timeoutMs = Math.max(1, call.timeoutMs - (clock.now() - startedAt));
+  async function lead(call: CacheCall, look: Look, { key, startedAt }: Lead): Promise<Obtained> {
+    const { want, found } = look;
+    // Whoever waited in vain still has the time for a fetch of its own.
+    const timeoutMs = Math.max(call.timeoutMs / 2, startedAt + call.timeoutMs - clock.now());
     const flight = flights.start({ ...call, ...want, timeoutMs }, key);
     try {
       const patience = found.stale === undefined ? {} : { untilHeadMs: STALE_PATIENCE_MS, goOn: true };
       if ((await flight.wait(patience, call.signal)) === 'impatient') {
-        const again = await lookUp(call, want.keys);
-        if (again.stale !== undefined) {
+        const slow = fromStale(await lookAgain(call, look), 'upstream-slow');
+        if (slow !== undefined) {
           // The fetch goes on, and refreshes the entry when the upstream answers after all.
           flight.leaderLeaves();
-          memory.failed(want.keys.own);
-          return fromStale(again, again.stale, 'upstream-slow');
+          memory.failed(want.keys);
+          return slow;
         }
         // A flush took the stale entry away meanwhile.
-        await flight.wait({}, call.signal);
+        await flight.wait({ goOn: false }, call.signal);
       }
     } catch (error) {
       flight.leaderLeaves();
       throw error;
     }
-    return settle(call, want, { found, flight });
+    return settle(call, look, flight);
   }
 
-  async function settle(
-    call: CacheCall,
-    want: Want,
-    { found, flight }: { readonly found: Found; readonly flight: Flight<FlightEnd> },
-  ): Promise<Obtained> {
-    const { keys } = want;
+  async function settle(call: CacheCall, look: Look, flight: Flight<FlightEnd>): Promise<Obtained> {
+    const { found, want } = look;
     let end: FlightEnd;
     try {
       end = await flight.result;
     } catch (error) {
-      const again = await lookUp(call, keys);
-      if (again.stale === undefined || !(error instanceof GatewayError)) throw error;
-      return fromStale(again, again.stale, 'upstream-failed');
+      if (!(error instanceof GatewayError)) throw error;
+      const stale = fromStale(await lookAgain(call, look), 'upstream-failed');
+      if (stale === undefined) throw error;
+      return stale;
     }
     if (end.kind === 'elsewhere') {
-      const again = await lookUp(call, keys);
-      if (again.fresh !== undefined)
-        return { answer: freshAnswer(again.fresh, clock.now(), true), stamp: again.stamp };
-      return lead(call, want, { found: again, key: undefined, startedAt: clock.now() });
+      const again = await lookAgain(call, look);
+      return fromFresh(again, found.fwd) ?? lead(call, again, { key: undefined, startedAt: clock.now() });
     }
     const own = { fwd: found.fwd, response: end.response } as const;
-    const { stamp } = found;
+    const obtained = { stamp: found.stamp, mode: want.mode };
     switch (end.kind) {
       case 'stored': {
-        const stored = { entry: end.entry, first: end.first, isCut: paging.isCut(end.entry) };
-        return { answer: storedAnswer(stored, clock.now(), own), stamp: end.stamp };
+        const stored = {
+          entry: end.entry,
+          first: end.first,
+          isCut: want.mode !== 'page' && paging.isCut(end.entry),
+        };
+        return { ...obtained, answer: storedAnswer(stored, clock.now(), own), stamp: end.stamp };
       }
       case 'overtaken':
-        return { answer: overtakenAnswer(end.entry, own), stamp };
+        return { ...obtained, answer: overtakenAnswer(end.entry, own) };
       case 'not-stored': {
-        const again = isFailure(end) ? await lookUp(call, keys) : undefined;
-        if (again?.stale === undefined) return { answer: relayAnswer(end.reason, own), stamp };
+        const stale = isFailure(end) ? fromStale(await lookAgain(call, look), 'upstream-failed') : undefined;
+        if (stale === undefined) return { ...obtained, answer: relayAnswer(end.reason, own) };
         end.response.discard();
-        return fromStale(again, again.stale, 'upstream-failed');
+        return stale;
       }
       default:
         return end satisfies never;
     }
   }
 
+  async function lookAgain(call: CacheCall, { want }: Look): Promise<Look> {
+    return { want, found: await lookUp(call, want.keys) };
+  }
+
   function knowsCursor(call: CacheCall): boolean {
     const { cursor } = call.request;
-    return cursor === undefined || paging.isOwn(cursor) || memory.markOf(call.keys.own) === 'paged';
+    return cursor === undefined || paging.isOwn(cursor) || memory.markOf(call.keys) === 'paged';
   }
 
   return { answer, knowsCursor };
+}
+
+/**
+ * Whether an entry may lie where it was found: under a caller's own key only what is private to its context, under
+ * the shared one only what is public. A shared tier could hold anything.
+ */
+function belongsTo(call: CacheCall, isOwnKey: boolean, entry: Entry): boolean {
+  return isOwnKey
+    ? entry.scope === 'private' && entry.authContext === call.keys.authContext
+    : entry.scope === 'public';
 }

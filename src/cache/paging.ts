@@ -12,13 +12,15 @@ import type { Slice } from '../core/splice.js';
 import type { Answer, EntryAnswer, InvalidCursorAnswer } from './answer.js';
 import type { Stamp, Store } from './store.js';
 
-/** How long after the end of its lifetime a snapshot may still be walked to its end, in milliseconds. */
+/** How long after it could last be served a snapshot may still be walked to its end, in milliseconds. */
 export const WALK_GRACE_MS = 600_000;
 
 export interface PagingDeps {
   readonly store: Store;
   /** Items a page; 0: snapshots are served whole. */
   readonly pageSize: number;
+  /** How long past its lifetime a snapshot may begin a walk, in milliseconds. */
+  readonly staleIfErrorMs: number;
   readonly upstreams: readonly { readonly name: string; readonly url: string }[];
 }
 
@@ -26,6 +28,8 @@ export interface PagedCaller {
   readonly upstream: string;
   /** The key under which this caller's own answers are stored. */
   readonly ownKey: string;
+  /** Whether the caller may be served what another's request brought (PUBLIC_SHARING). */
+  readonly mayShare: () => boolean;
 }
 
 export interface Paging {
@@ -92,7 +96,8 @@ export function createPaging(deps: PagingDeps): Paging {
       if (parts === undefined || parts.tag !== tags.get(caller.upstream)) return INVALID;
       const key = walkKey(caller.upstream, parts.snapshotId);
       const [entry] = (await store.look(caller.upstream, [key], () => true)).entries;
-      if (entry === undefined || now >= entry.expiresAt + WALK_GRACE_MS) return INVALID;
+      if (entry === undefined || now >= entry.expiresAt + deps.staleIfErrorMs + WALK_GRACE_MS) return INVALID;
+      if (entry.scope === 'public' && !caller.mayShare()) return INVALID;
       if (!isGenuine(parts, entry.seed, caller.ownKey)) return INVALID;
       const slice = sliceAt(caller, entry, parts.offset);
       if (slice === undefined) return INVALID;

@@ -29,8 +29,11 @@ const WALK: ReadonlySet<NotStoredReason> = new Set([
 ]);
 
 export interface Uncacheable {
-  /** Marks a key for the reason why its result was not stored; a stronger mark is not weakened. */
-  mark(key: string, reason: NotStoredReason): void;
+  /**
+   * Marks a key for the reason why its result was not stored; a stronger mark is not weakened.
+   * `hasMore` tells whether it is a list of more than one page.
+   */
+  mark(key: string, reason: NotStoredReason, hasMore: boolean): void;
   /** The mark of a key; undefined where there is none any more. */
   get(key: string): Mark | undefined;
   /** To be told when the key's result was stored after all. */
@@ -50,8 +53,8 @@ export function createUncacheable(clock: Clock): Uncacheable {
 
   return {
     get,
-    mark(key, reason) {
-      const mark = PAGED.has(reason) ? 'paged' : WALK.has(reason) ? 'walk' : 'wait';
+    mark(key, reason, hasMore) {
+      const mark = hasMore && PAGED.has(reason) ? 'paged' : WALK.has(reason) ? 'walk' : 'wait';
       if (mark === 'wait' && get(key) !== undefined) return;
       marks.set(key, { mark, until: clock.now() + (mark === 'paged' ? LIMITED_MS : UNCACHEABLE_MS) });
     },

@@ -2,12 +2,12 @@
  * Owns: what the gateway learns from answers that it sends on: announced changes, accepted and refused
  * credentials, things that the upstream does not know (design, laws 17 and 18).
  */
-import { type AskedFor, namesAThing } from '../cache/changes.js';
+import { type AskedFor, shownParam } from '../cache/changes.js';
 import { changesIn } from '../core/change.js';
 import { singleValue } from '../core/headers.js';
 import { authContextOf } from '../core/key.js';
 import { parseMember, type RpcMessage } from '../core/message.js';
-import { type Era, eraOf, HEADER, NAMED_BY } from '../core/protocol.js';
+import { type Era, eraOf, HEADER } from '../core/protocol.js';
 import { errorCodeOf, parseObject } from '../upstream/body.js';
 import type { Observer } from './passthrough.js';
 import type { ServeDeps, Task } from './serve.js';
@@ -20,7 +20,7 @@ export interface TaskObserver extends Observer {
 export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
   const { name } = task.upstream;
   const { changes, verified } = deps;
-  const asked = namedThing(task.message);
+  const asked = shownThing(task.message);
 
   async function onError(code: number): Promise<void> {
     if (asked === undefined) return;
@@ -86,8 +86,9 @@ function eraOfTask(task: Task): Era {
   return eraOf(singleValue(task.outgoing.headers, HEADER.protocolVersion) ?? '') ?? 'legacy';
 }
 
-function namedThing(message: RpcMessage | undefined): Omit<AskedFor, 'authContext'> | undefined {
-  if (message?.kind !== 'request' || !namesAThing(message.method)) return undefined;
-  const name = parseMember(message.bytes, message.params, NAMED_BY[message.method] ?? '');
+function shownThing(message: RpcMessage | undefined): Omit<AskedFor, 'authContext'> | undefined {
+  const param = message?.kind === 'request' ? shownParam(message.method) : undefined;
+  if (message?.kind !== 'request' || param === undefined) return undefined;
+  const name = parseMember(message.bytes, message.params, param);
   return typeof name === 'string' ? { method: message.method, name } : undefined;
 }

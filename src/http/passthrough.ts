@@ -3,6 +3,7 @@
  * for byte and as it comes (design, law 23). What passes can be looked at; nothing of it is held back or changed.
  */
 import { pipeline } from 'node:stream/promises';
+import type { RelayResponse } from '../core/exchange.js';
 import {
   contentCodings,
   contentTypeOf,
@@ -22,7 +23,7 @@ export interface Observer {
   onStatus(status: number): Promise<void>;
   /** A message of an event stream. */
   onEvent(data: Buffer): Promise<void>;
-  /** A whole JSON body of at most MAX_OBSERVED_BYTES; absent: nobody wants to see it. */
+  /** What may be a whole JSON body, of at most MAX_OBSERVED_BYTES; absent: nobody wants to see it. */
   readonly onBody?: ((data: Buffer) => Promise<void>) | undefined;
 }
 
@@ -72,23 +73,33 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
   }
 }
 
-/** Gives chunks on as they come; the last one only when a small body has been seen as a whole. */
+/** An answer that the cache does not keep, its JSON body looked at in the same way. */
+export function observedRelay(response: RelayResponse, { onBody }: Observer): RelayResponse {
+  const codings = contentCodings(response.headers);
+  if (onBody === undefined || contentTypeOf(response.headers) !== JSON_TYPE || !canDecode(codings))
+    return response;
+  return { ...response, rest: observed(codings, onBody)(response.rest) };
+}
+
+/** Gives chunks on as they come, none before a small body that it may have completed has been looked at. */
 function observed(codings: readonly string[], onBody: (data: Buffer) => Promise<void>) {
   return async function* (source: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
     let chunks: Buffer[] = [];
     let length = 0;
-    let last: Buffer | undefined;
     for await (const chunk of source) {
-      if (last !== undefined) yield last;
-      last = chunk;
       length += chunk.length;
       if (length <= MAX_OBSERVED_BYTES) chunks.push(chunk);
       else chunks = [];
+      if (chunks.length > 0 && (codings.length > 0 || endsLikeAnObject(chunk))) {
+        const whole = await decodeWhole(Buffer.concat(chunks), codings, MAX_OBSERVED_BYTES);
+        if (Buffer.isBuffer(whole)) await onBody(whole);
+      }
+      yield chunk;
     }
-    if (length > 0 && length <= MAX_OBSERVED_BYTES) {
-      const whole = await decodeWhole(Buffer.concat(chunks), codings, MAX_OBSERVED_BYTES);
-      if (Buffer.isBuffer(whole)) await onBody(whole);
-    }
-    if (last !== undefined) yield last;
   };
+}
+
+/** Whether nothing but white space follows a closing brace: the only place where a JSON object can end. */
+function endsLikeAnObject(chunk: Buffer): boolean {
+  return chunk.toString('latin1').trimEnd().endsWith('}');
 }

@@ -36,6 +36,9 @@ export async function relayTo(
   response: RelayResponse,
   added: RawHeaders,
 ): Promise<void> {
+  // The client's leaving ends the exchange with the upstream, even while that is silent.
+  res.once('close', () => response.discard());
+  if (res.destroyed) response.discard();
   if (!res.headersSent) {
     writeHead(res, response.status, response.statusText, [...response.headers, ...added]);
     res.flushHeaders();

@@ -24,7 +24,7 @@ import type { Outgoing, Transport } from '../upstream/transport.js';
 import { beginExchange, type Exchange, type ExchangeDeps } from './exchange.js';
 import { serveMetadata } from './metadata.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
-import { passThrough } from './passthrough.js';
+import { observedRelay, passThrough } from './passthrough.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
 
 /** One upstream as the routes know it. */
@@ -226,11 +226,11 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
       const fetched = await deps.pageSource({ outgoing: further, method, id }, options);
       deps.onFetched(upstream.name, deps.clock.now() - startedAt);
       await observer.onStatus(fetched.response.status);
-      if (fetched.kind === 'other' && fetched.errorCode !== undefined) {
-        await observer.onError(fetched.errorCode);
-      }
       const { response } = fetched;
-      return { ...fetched, response: { ...response, headers: renamed(response.headers, upstream) } };
+      const named = { ...response, headers: renamed(response.headers, upstream) };
+      if (fetched.kind !== 'other') return { ...fetched, response: named };
+      if (fetched.errorCode !== undefined) await observer.onError(fetched.errorCode);
+      return { ...fetched, response: observedRelay(named, observer) };
     },
   };
 }

@@ -14,7 +14,7 @@ describe('keys that proved uncacheable (laws 10 and 11)', () => {
     const clock = createTestClock();
     const uncacheable = createUncacheable(clock);
     expect(isMarked(uncacheable, 'a')).toBe(false);
-    uncacheable.mark('a', 'zero-lifetime');
+    uncacheable.mark('a', 'zero-lifetime', false);
     expect(isMarked(uncacheable, 'a')).toBe(true);
     expect(isMarked(uncacheable, 'b')).toBe(false);
     clock.advance(UNCACHEABLE_MS - 1);
@@ -26,11 +26,11 @@ describe('keys that proved uncacheable (laws 10 and 11)', () => {
   test('a look at it does not prolong the mark, and another mark does', () => {
     const clock = createTestClock();
     const uncacheable = createUncacheable(clock);
-    uncacheable.mark('looked at', 'zero-lifetime');
-    uncacheable.mark('marked again', 'zero-lifetime');
+    uncacheable.mark('looked at', 'zero-lifetime', false);
+    uncacheable.mark('marked again', 'zero-lifetime', false);
     clock.advance(UNCACHEABLE_MS - 1);
     expect(isMarked(uncacheable, 'looked at')).toBe(true);
-    uncacheable.mark('marked again', 'zero-lifetime');
+    uncacheable.mark('marked again', 'zero-lifetime', false);
     clock.advance(1);
     expect(isMarked(uncacheable, 'looked at')).toBe(false);
     expect(isMarked(uncacheable, 'marked again')).toBe(true);
@@ -40,7 +40,7 @@ describe('keys that proved uncacheable (laws 10 and 11)', () => {
 
   test('marks are bounded, and the oldest is forgotten first', () => {
     const uncacheable = createUncacheable(createTestClock());
-    for (let n = 0; n <= MAX_MARKS; n += 1) uncacheable.mark(String(n), 'zero-lifetime');
+    for (let n = 0; n <= MAX_MARKS; n += 1) uncacheable.mark(String(n), 'zero-lifetime', false);
     expect(isMarked(uncacheable, '0')).toBe(false);
     expect(isMarked(uncacheable, '1')).toBe(true);
     expect(isMarked(uncacheable, String(MAX_MARKS))).toBe(true);

@@ -106,6 +106,7 @@ export async function openTier(options: StoreOptions): Promise<OpenTier> {
     onStrangeValue: (name) => strange.push(name),
     onHolderLeaves: () => {},
     onLeaseWait: () => {},
+    onLeaseWait: () => {},
     onWatchReleased: () => {},
   });
   await tier.start();

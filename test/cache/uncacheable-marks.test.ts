@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import {
+  createUncacheable,
+  LIMITED_MS,
+  MAX_MARKS,
+  type Mark,
+  UNCACHEABLE_MS,
+} from '../../src/cache/uncacheable.js';
+import { NOT_STORED_REASONS, type NotStoredReason } from '../../src/core/reasons.js';
+import { createTestClock } from '../support/clock.js';
+
+function createMarks() {
+  const clock = createTestClock();
+  return { clock, marks: createUncacheable(clock) };
+}
+
+/** Law 10: limits and failures of a walk; law 16: whatever else was not stored. */
+const LIMITS: readonly NotStoredReason[] = ['max-pages', 'max-items', 'too-large', 'deadline'];
+const UNSOUND: readonly NotStoredReason[] = ['cursor-loop', 'page-stale', 'page-failed', 'superseded'];
+
+function markOfList(reason: NotStoredReason): Mark {
+  if (LIMITS.includes(reason)) return 'paged';
+  return UNSOUND.includes(reason) ? 'walk' : 'wait';
+}
+
+describe('laws 10 and 16: keys that proved uncacheable are remembered for a while', () => {
+  test.each(NOT_STORED_REASONS)('%s', (reason) => {
+    const { clock, marks } = createMarks();
+    marks.mark('k', reason, true);
+    const mark = markOfList(reason);
+    expect(marks.get('k')).toBe(mark);
+    expect(marks.get('other')).toBeUndefined();
+    clock.advance((mark === 'paged' ? LIMITED_MS : UNCACHEABLE_MS) - 1);
+    expect(marks.get('k')).toBe(mark);
+    clock.advance(1);
+    expect(marks.get('k')).toBeUndefined();
+  });
+
+  test.each(LIMITS)('%s of a single page leaves nothing to be kept by pages', (reason) => {
+    const { marks } = createMarks();
+    marks.mark('k', reason, false);
+    expect(marks.get('k')).toBe('wait');
+  });
+
+  test.each(['cursor-loop', 'max-pages'] as const)(
+    'a weaker mark neither weakens nor prolongs %s',
+    (reason) => {
+      const { clock, marks } = createMarks();
+      marks.mark('k', reason, true);
+      const strong = markOfList(reason);
+      clock.advance((strong === 'paged' ? LIMITED_MS : UNCACHEABLE_MS) - 1);
+      marks.mark('k', 'uncacheable', true);
+      expect(marks.get('k')).toBe(strong);
+      clock.advance(1);
+      expect(marks.get('k')).toBeUndefined();
+    },
+  );
+
+  test('a result that is stored after all ends it', () => {
+    const { marks } = createMarks();
+    marks.mark('k', 'zero-lifetime', false);
+    marks.clear('k');
+    expect(marks.get('k')).toBeUndefined();
+  });
+
+  test('they are bounded in number, the oldest forgotten first', () => {
+    const { marks } = createMarks();
+    for (let i = 0; i <= MAX_MARKS; i += 1) marks.mark(`k${i}`, 'zero-lifetime', false);
+    expect(marks.get('k0')).toBeUndefined();
+    expect(marks.get('k1')).toBe('wait');
+    expect(marks.get(`k${MAX_MARKS}`)).toBe('wait');
+  });
+});
