@@ -146,9 +146,7 @@ export function createListCache(deps: ListCacheDeps): ListCache {
     const { received, response } = fetched;
     warnOfMissingScope(call, received);
     if (grant(received.page.hints, call.policy).lifetimeMs === 0) return relay(response, 'zero-lifetime');
-    if (received.page.nextCursorRaw !== undefined && uncacheable.isMarked(call.keys.own)) {
-      return relay(response, 'uncacheable');
-    }
+    if (uncacheable.isMarked(call.keys.own)) return relay(response, 'uncacheable');
     return keep(attempt, received, response);
   }
 

@@ -28,6 +28,8 @@ export interface Exchange {
   readonly summary: Summary;
   /** Aborts when the client has left, or the deadline passed. */
   readonly signal: AbortSignal;
+  /** Sends under that signal; what has been answered is ended by the client's leaving alone. */
+  untilAnswered<T>(send: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** From now on the exchange may take at most `ms` milliseconds, until the deadline is lifted. */
   setDeadline(ms: number): void;
   liftDeadline(): void;
@@ -40,12 +42,14 @@ export function beginExchange(
 ): Exchange {
   const { clock, log } = deps;
   const startedAt = clock.now();
+  const left = new AbortController();
   const abort = new AbortController();
   const summary: Summary = {};
   let deadline = new AbortController();
   res.once('close', () => {
     deadline.abort();
-    abort.abort(new Error('the client has left'));
+    left.abort(new Error('the client has left'));
+    abort.abort(left.signal.reason);
     const durationMs = Math.round((clock.now() - startedAt) * 1000) / 1000;
     const { error, ...told } = summary;
     const line = { ...told, status: res.statusCode, complete: res.writableFinished, durationMs };
@@ -57,6 +61,19 @@ export function beginExchange(
     headers: req.rawHeaders,
     summary,
     signal: abort.signal,
+    async untilAnswered(send) {
+      const own = new AbortController();
+      const onLeft = () => own.abort(left.signal.reason);
+      const onAbort = () => own.abort(abort.signal.reason);
+      left.signal.addEventListener('abort', onLeft, { once: true });
+      abort.signal.addEventListener('abort', onAbort, { once: true });
+      if (abort.signal.aborted) onAbort();
+      try {
+        return await send(own.signal);
+      } finally {
+        abort.signal.removeEventListener('abort', onAbort);
+      }
+    },
     setDeadline(ms) {
       deadline = new AbortController();
       clock.sleep(ms, deadline.signal).then(

@@ -14,7 +14,7 @@ import {
 import { tappedChunks } from '../upstream/tap.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
-import { relayTo } from './reply.js';
+import { flushHead, relayTo } from './reply.js';
 
 export interface PassThroughOptions {
   readonly outgoing: Outgoing;
@@ -50,6 +50,6 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
     return;
   }
   res.writeHead(response.status, response.statusText, [...headers, ...options.added]);
-  res.flushHeaders();
+  flushHead(res);
   await pipeline(response.body, res);
 }

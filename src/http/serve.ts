@@ -177,7 +177,12 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
     signal: exchange.signal,
     interim: createInterimSink(exchange.res, exchange.liftDeadline),
     fetchPage: (cursorRaw, options) => {
-      if (cursorRaw === undefined) return deps.pageSource({ outgoing, method, id: rpc.id }, options);
+      if (cursorRaw === undefined) {
+        // A walk may run out of time: its first page, which may be an open stream, is sent on all the same (law 10).
+        return exchange.untilAnswered((signal) =>
+          deps.pageSource({ outgoing, method, id: rpc.id }, { ...options, signal }),
+        );
+      }
       // Within a legacy session no id may come twice, and this one is none that a client would choose.
       const id = `mcp-cache-gateway-${randomUUID()}`;
       const further = { ...outgoing, body: bodyForPage(rpc, cursorRaw, id) };
