@@ -32,7 +32,10 @@ export interface FetchTask {
   readonly hasCredentials: boolean;
   readonly fetchPage: FetchPage;
   readonly interim: InterimSink;
+  /** Aborts when nobody waits any more, or the deadline has passed. */
   readonly signal: AbortSignal;
+  /** Sends under that signal; what has been answered is ended no more by the deadline: it may be relayed for long. */
+  readonly untilAnswered: <T>(send: (signal: AbortSignal) => Promise<T>) => Promise<T>;
   readonly onHead: () => void;
   /** Told when a page has come. */
   readonly onPage: () => void;
@@ -94,13 +97,15 @@ export function createFetcher(deps: FetcherDeps): Fetch {
 
   async function runAttempt(attempt: Attempt): Promise<AttemptEnd> {
     const { task } = attempt;
-    const fetched = await task.fetchPage(undefined, {
-      signal: task.signal,
-      interim: task.interim,
-      onHead: task.onHead,
-      onChange: (change, place) =>
-        place === 'before' ? applyOwnChange(attempt, change) : deps.apply(task.upstream, change),
-    });
+    const fetched = await task.untilAnswered((signal) =>
+      task.fetchPage(undefined, {
+        signal,
+        interim: task.interim,
+        onHead: task.onHead,
+        onChange: (change, place) =>
+          place === 'before' ? applyOwnChange(attempt, change) : deps.apply(task.upstream, change),
+      }),
+    );
     task.onPage();
     if (fetched.kind === 'other') return notStored(fetched.response, fetched.reason);
     const { received, response } = fetched;

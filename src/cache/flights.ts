@@ -13,7 +13,8 @@ import type { Memory } from './memory.js';
 import { retryAfterMs } from './retry-after.js';
 
 /** A fetch, and how long it may take, the whole walk included, in milliseconds. */
-export interface FlightTask extends Omit<FetchTask, 'pageKeys' | 'signal' | 'onHead' | 'onPage'> {
+export interface FlightTask
+  extends Omit<FetchTask, 'pageKeys' | 'signal' | 'untilAnswered' | 'onHead' | 'onPage'> {
   readonly timeoutMs: number;
 }
 
@@ -66,6 +67,7 @@ export function createFlights(deps: FlightsDeps): Flights {
         ...task,
         pageKeys: pageKeys(task.keys, undefined),
         signal: deadline.signal,
+        untilAnswered: deadline.untilAnswered,
         onHead: control.sawHead,
         onPage: control.progressed,
         interim: interimFor(task.interim, deadline.lift, isLed),
@@ -158,21 +160,38 @@ function interimFor(sink: InterimSink, liftDeadline: () => void, isLed: () => bo
     async write(bytes) {
       if (isLed()) await sink.write(bytes);
     },
+    hasBegun: () => isLed() && sink.hasBegun(),
   };
 }
 
 interface Deadline {
   readonly signal: AbortSignal;
+  readonly untilAnswered: FetchTask['untilAnswered'];
   readonly lift: () => void;
 }
 
 function startDeadline(clock: Clock, outer: AbortSignal, ms: number): Deadline {
   const abort = new AbortController();
   const timer = new AbortController();
-  outer.addEventListener('abort', () => abort.abort(outer.reason), { once: true });
+  const link = (to: AbortController, from: AbortSignal) => {
+    const onAbort = () => to.abort(from.reason);
+    if (from.aborted) onAbort();
+    from.addEventListener('abort', onAbort, { once: true });
+    return () => from.removeEventListener('abort', onAbort);
+  };
+  link(abort, outer);
   clock.sleep(ms, timer.signal).then(
     () => abort.abort(new GatewayError('upstream-timeout')),
     () => {},
   );
-  return { signal: abort.signal, lift: () => timer.abort() };
+  return {
+    signal: abort.signal,
+    lift: () => timer.abort(),
+    async untilAnswered(send) {
+      const own = new AbortController();
+      link(own, outer);
+      const unlink = link(own, abort.signal);
+      return send(own.signal).finally(unlink);
+    },
+  };
 }

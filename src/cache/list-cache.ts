@@ -28,7 +28,8 @@ import type { Stamp, Store } from './store.js';
 export const STALE_PATIENCE_MS = 2_000;
 
 /** One request of a cacheable method, with the means to ask its upstream. */
-export interface CacheCall extends Omit<FetchTask, 'mode' | 'pageKeys' | 'signal' | 'onHead' | 'onPage'> {
+export interface CacheCall
+  extends Omit<FetchTask, 'mode' | 'pageKeys' | 'signal' | 'untilAnswered' | 'onHead' | 'onPage'> {
   /** Aborts when the client has left. */
   readonly signal: AbortSignal;
   /** Bounds the wait and the fetch, the whole walk included, in milliseconds. */

@@ -38,6 +38,8 @@ export interface InterimSink {
   begin(status: number, headers: RawHeaders): void;
   /** Sends bytes on; resolves when the client has room for more. */
   write(bytes: Buffer): Promise<void>;
+  /** Whether the answer has begun, with this fetch or with one before it. */
+  hasBegun(): boolean;
 }
 
 export interface FetchOptions {

@@ -16,7 +16,7 @@ import { canDecode, decodeWhole } from '../upstream/decode.js';
 import { tappedChunks } from '../upstream/tap.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
-import { relayTo, writeHead } from './reply.js';
+import { flushHead, relayTo, writeHead } from './reply.js';
 
 /** Who is told of what passes. Each is awaited before that goes on to the client. */
 export interface Observer {
@@ -64,7 +64,7 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
     return;
   }
   writeHead(res, status, statusText, [...headers, ...options.added]);
-  res.flushHeaders();
+  flushHead(res);
   const { onBody } = observer;
   if (type === JSON_TYPE && onBody !== undefined && canDecode(codings)) {
     await pipeline(body, observed(codings, onBody), res);

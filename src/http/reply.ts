@@ -8,7 +8,14 @@ import type { ServerResponse } from 'node:http';
 import type { Answer, EntryAnswer } from '../cache/answer.js';
 import { type CacheStatus, formatCacheStatus, wholeSeconds } from '../core/cache-status.js';
 import type { InterimSink, RelayResponse } from '../core/exchange.js';
-import { filterHeaders, JSON_TYPE, type RawHeaders } from '../core/headers.js';
+import {
+  contentCodings,
+  contentTypeOf,
+  EVENT_STREAM_TYPE,
+  filterHeaders,
+  JSON_TYPE,
+  type RawHeaders,
+} from '../core/headers.js';
 import { ERROR_CODE, type Era } from '../core/protocol.js';
 import { splice, toEvent } from '../core/splice.js';
 import type { GatewayError } from '../errors.js';
@@ -16,6 +23,13 @@ import type { GatewayError } from '../errors.js';
 /** Thrown where a stream breaks off after its head went out: the client must see that it is not whole. */
 export function breakOff(res: ServerResponse): void {
   res.destroy();
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Sends the head at once. `flushHeaders` would write it as UTF-8 and so change bytes beyond ASCII. */
+export function flushHead(res: ServerResponse): void {
+  res.write(NOTHING);
 }
 
 /** Resolves when the client has room for more, or has left. */
@@ -39,12 +53,12 @@ export async function relayTo(
   // The client's leaving ends the exchange with the upstream, even while that is silent.
   res.once('close', () => response.discard());
   if (res.destroyed) response.discard();
-  if (!res.headersSent) {
+  const isFurther = res.headersSent;
+  if (!isFurther) {
     writeHead(res, response.status, response.statusText, [...response.headers, ...added]);
-    res.flushHeaders();
+    flushHead(res);
   }
-  for (const chunk of response.held) await writeChunk(res, chunk);
-  for await (const chunk of response.rest) {
+  for await (const chunk of isFurther ? eventsOf(response) : bodyOf(response)) {
     await writeChunk(res, chunk);
     if (res.destroyed) break;
   }
@@ -78,6 +92,27 @@ function withOwn(headers: RawHeaders, own: RawHeaders): string[] {
   return [...filterHeaders(headers, (name) => !replaced.has(name)), ...own];
 }
 
+async function* bodyOf({ held, rest }: RelayResponse): AsyncIterable<Buffer> {
+  yield* held;
+  yield* rest;
+}
+
+/** What was fetched anew after the client's answer had begun as an event stream: a body of JSON becomes an event. */
+async function* eventsOf(response: RelayResponse): AsyncIterable<Buffer | string> {
+  const type = contentCodings(response.headers).length > 0 ? '' : contentTypeOf(response.headers);
+  if (type === EVENT_STREAM_TYPE) {
+    yield* bodyOf(response);
+    return;
+  }
+  if (type !== JSON_TYPE) throw new Error(`no part of an event stream: status ${response.status}`);
+  yield 'event: message\ndata: ';
+  // Line ends are white space between tokens here: a blank says the same.
+  for await (const chunk of bodyOf(response)) {
+    yield Buffer.from(chunk.toString('latin1').replace(/[\r\n]/g, ' '), 'latin1');
+  }
+  yield '\n\n';
+}
+
 export function cacheStatusHeader(status: CacheStatus): RawHeaders {
   return ['Cache-Status', formatCacheStatus(status)];
 }
@@ -88,9 +123,10 @@ export function createInterimSink(res: ServerResponse): InterimSink {
     begin(status, headers) {
       if (res.headersSent) return;
       writeHead(res, status, '', [...headers, ...cacheStatusHeader({ fwd: 'miss' })]);
-      res.flushHeaders();
+      flushHead(res);
     },
     write: (bytes) => writeChunk(res, bytes),
+    hasBegun: () => res.headersSent,
   };
 }
 
@@ -145,7 +181,7 @@ function writeEntry(
   if (answer.ageMs !== undefined) headers.push('Age', String(wholeSeconds(answer.ageMs)));
   writeHead(res, 200, '', [...ownFields(answer.response), ...headers]);
   res.cork();
-  res.write(spliced.head);
+  res.write(Buffer.from(spliced.head));
   for (const part of spliced.body) res.write(part);
   res.end(spliced.tail);
   res.uncork();

@@ -61,7 +61,8 @@ export function createPageSource(deps: PageSourceDeps): PageSource {
       return guarded(exchange, () => fromRefusal(deps, exchange));
     }
     if (type !== EVENT_STREAM_TYPE) return other(reason, relayOf(exchange, [], response.body));
-    if (!isReadable) return other(reason, relayOf(exchange, [], tapped(exchange, openTap(deps, exchange))));
+    if (!isReadable)
+      return other(reason, relayOf(exchange, [], tapped(exchange, openTap(deps, exchange), 'raw')));
     return guarded(exchange, () => fromEvents(deps, exchange));
   };
 }
@@ -111,6 +112,7 @@ async function fromEvents(deps: PageSourceDeps, exchange: Exchange): Promise<Fet
   const held = createHeld(exchange);
   for (let next = await stream.chunks.next(); next.done !== true; next = await stream.chunks.next()) {
     const { raw, text, events } = next.value;
+    if (text === undefined) return other('unexpected', held.relayUnread(raw, stream));
     let sentUpTo = 0;
     for (const [i, { data, end }] of events.entries()) {
       const reply = readReply(data, call.method, call.id);
@@ -118,7 +120,7 @@ async function fromEvents(deps: PageSourceDeps, exchange: Exchange): Promise<Fet
         const receivedAt = deps.clock.now();
         held.add(raw, text.subarray(sentUpTo));
         for (const later of events.slice(i + 1)) await announce(later.data, options, 'after');
-        return fetched(reply, receivedAt, held.relay(tapped(exchange, stream)));
+        return fetched(reply, receivedAt, held.relay(stream));
       }
       await announce(data, options, 'before');
       await held.sendInterim(text.subarray(sentUpTo, end));
@@ -130,12 +132,12 @@ async function fromEvents(deps: PageSourceDeps, exchange: Exchange): Promise<Fet
     if (unfinished?.at(-1) === 0x7d) {
       const reply = readReply(unfinished, call.method, call.id);
       if (reply.kind !== 'no-answer') {
-        return fetched(reply, deps.clock.now(), held.relay(tapped(exchange, stream)));
+        return fetched(reply, deps.clock.now(), held.relay(stream));
       }
     }
-    if (held.size() > deps.maxBytes) return other('too-large', held.relay(tapped(exchange, stream)));
+    if (held.size() > deps.maxBytes) return other('too-large', held.relay(stream));
   }
-  return other('unexpected', held.relay(nothing()));
+  return other('unexpected', held.relay(stream));
 }
 
 function fetched(reply: ReadReply, receivedAt: number, response: RelayResponse): Fetched {
@@ -155,7 +157,10 @@ interface Held {
   sendInterim(text: Buffer): Promise<void>;
   hasBegun(): boolean;
   size(): number;
-  relay(rest: AsyncIterable<Buffer>): RelayResponse;
+  /** All that is held, and what of the stream is still to come. */
+  relay(stream: Tap): RelayResponse;
+  /** The same behind a chunk that cannot be unpacked. */
+  relayUnread(raw: Buffer, stream: Tap): RelayResponse;
 }
 
 /**
@@ -163,7 +168,7 @@ interface Held {
  * came; from then on unpacked, since an event may end in the middle of a packed chunk.
  */
 function createHeld(exchange: Exchange): Held {
-  const { options, response, codings } = exchange;
+  const { options, response } = exchange;
   const { interim } = options;
   const unpacked = filterHeaders(
     exchange.headers,
@@ -171,30 +176,36 @@ function createHeld(exchange: Exchange): Held {
   );
   let raws: Buffer[] = [];
   let texts: Buffer[] = [];
-  let begun = false;
+  const hasBegun = () => interim?.hasBegun() === true;
+  function relay(stream: Tap): RelayResponse {
+    if (!hasBegun()) return relayOf(exchange, raws, tapped(exchange, stream, 'raw'));
+    return { ...relayOf(exchange, texts, tapped(exchange, stream, 'text')), headers: unpacked };
+  }
   return {
     add(raw, text) {
-      if (!begun) raws.push(raw);
+      if (!hasBegun()) raws.push(raw);
       texts.push(text);
     },
     async sendInterim(text) {
       if (interim === undefined) return;
       interim.begin(response.status, unpacked);
-      begun = true;
       raws = [];
       const before = texts;
       texts = [];
       for (const part of [...before, text]) await interim.write(part);
     },
-    hasBegun: () => begun,
+    hasBegun,
     size: () => texts.reduce((sum, part) => sum + part.length, 0),
-    relay(rest) {
-      if (!begun || codings.length === 0) return relayOf(exchange, begun ? texts : raws, rest);
-      // What follows the answer of a packed stream that was already sent on unpacked is not worth a second decoder.
-      return relayOf(exchange, texts, nothing());
+    relay,
+    relayUnread(raw, stream) {
+      if (hasBegun()) throw new Error(UNPACKING_FAILED);
+      raws.push(raw);
+      return relay(stream);
     },
   };
 }
+
+const UNPACKING_FAILED = 'a packed event stream cannot be unpacked any further';
 
 function openTap(deps: PageSourceDeps, exchange: Exchange): Tap {
   const isReply = exchange.response.status === 200;
@@ -204,11 +215,13 @@ function openTap(deps: PageSourceDeps, exchange: Exchange): Tap {
   });
 }
 
-/** The chunks still to come, each given on once the changes in it have taken effect. */
-async function* tapped(exchange: Exchange, stream: Tap): AsyncIterable<Buffer> {
-  for await (const { raw, events } of stream.chunks) {
-    for (const { data } of events) await announce(data, exchange.options, 'after');
-    yield raw;
+/** The chunks still to come, in one form, each given on once the changes in it have taken effect. */
+async function* tapped(exchange: Exchange, stream: Tap, form: 'raw' | 'text'): AsyncIterable<Buffer> {
+  for await (const chunk of stream.chunks) {
+    for (const { data } of chunk.events) await announce(data, exchange.options, 'after');
+    const bytes = chunk[form];
+    if (bytes === undefined) throw new Error(UNPACKING_FAILED);
+    yield bytes;
   }
 }
 

@@ -15,8 +15,8 @@ export interface TappedEvent {
 export interface TappedChunk {
   /** The bytes as they came. */
   readonly raw: Buffer;
-  /** The same unpacked. */
-  readonly text: Buffer;
+  /** The same unpacked; absent where it cannot be. */
+  readonly text: Buffer | undefined;
   /** The events that ended in it. */
   readonly events: readonly TappedEvent[];
 }
@@ -53,15 +53,12 @@ async function* tapChunks(
   let isReadable = canDecode(codings);
   try {
     for await (const raw of body) {
-      let text = raw;
+      let text = isReadable ? raw : undefined;
       if (decoder !== undefined && isReadable) {
-        try {
-          text = await decoder.decode(raw);
-        } catch {
-          isReadable = false;
-        }
+        text = await decoder.decode(raw).catch(() => undefined);
+        isReadable = text !== undefined;
       }
-      yield { raw, text, events: isReadable ? scanner.feed(text) : [] };
+      yield { raw, text, events: text === undefined ? [] : scanner.feed(text) };
     }
   } finally {
     decoder?.close();

@@ -71,8 +71,12 @@ export function toGatewayError(error: unknown, signal: AbortSignal): GatewayErro
   return new GatewayError('upstream-unreachable', { cause: error });
 }
 
+/** The reason with its bytes as latin1, as node:http writes them; undici has read them as UTF-8. */
 function statusTextOf(response: Dispatcher.ResponseData): string {
-  return 'statusText' in response && typeof response.statusText === 'string' ? response.statusText : '';
+  const text = 'statusText' in response && typeof response.statusText === 'string' ? response.statusText : '';
+  return Buffer.from(text)
+    .toString('latin1')
+    .replace(/[^\t\x20-\x7e\x80-\xff]/g, '');
 }
 
 /** With `responseHeaders: 'raw'` undici gives the flat list that its types do not know of. */

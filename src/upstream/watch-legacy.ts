@@ -71,7 +71,10 @@ async function openSession(
   const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
   const accepted = await withHeadTimer(context, context.wire.post(initialized, headers, context.signal));
   accepted.body.destroy();
-  return accepted.status < 300 ? { session: { headers } } : { end: refusal(accepted.status) };
+  if (accepted.status < 300) return { session: { headers } };
+  // Never to be used, and the upstream need not keep it.
+  await closeSession(context, { headers });
+  return { end: refusal(accepted.status) };
 }
 
 /** Ends the gateway's own session; what the upstream says to it does not matter. */

@@ -87,7 +87,8 @@ export function createWatch(deps: WatchDeps): Watch {
       const isRefusal = attempt.end.kind === 'refused' || shortStreams >= MAX_SHORT_STREAMS;
       enter(isRefusal ? 'refused' : 'waiting', attempt.end.kind === 'other-era' ? {} : attempt.end);
       const jitter = 1 + deps.random() / 4;
-      const backoffMs = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures * jitter);
+      // At the ceiling the jitter goes downwards: what was lost at once is not to come back at once, for ever.
+      const backoffMs = Math.min(MAX_BACKOFF_MS / jitter, FIRST_BACKOFF_MS * 2 ** failures * jitter);
       failures = isRefusal ? 0 : failures + 1;
       await clock.sleep(isRefusal ? REFUSED_RETRY_MS * jitter : backoffMs, stopping.signal);
       enter('connecting');

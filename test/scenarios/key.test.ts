@@ -88,6 +88,19 @@ describe('requests that differ (law 3, C59)', () => {
     expect((await list()).asked).toBe(0);
   });
 
+  test('in the version that a legacy client declares, or declares not, share nothing', async () => {
+    const { gateway, upstream } = await start(catalogue());
+    const legacy = rpcRequest('tools/list', { era: 'legacy' });
+    for (const round of [1, 2]) {
+      for (const version of ['2025-11-25', '2025-06-18', undefined]) {
+        const { 'mcp-protocol-version': _, ...headers } = legacy.headers;
+        const declared = version === undefined ? {} : { 'mcp-protocol-version': version };
+        await post(gateway.endpoint('u'), legacy.body, { ...headers, ...declared });
+      }
+      expect(upstream.count(), `round ${round}`).toBe(3);
+    }
+  });
+
   test('in a param’s digits, type or order of elements share nothing', async () => {
     const scenario = await start(catalogue());
     const values = [

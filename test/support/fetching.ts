@@ -42,6 +42,7 @@ export function startFetch(url: string, setup: FetchSetup = {}): Fetching {
     async write(bytes: Buffer) {
       interim.text += bytes.toString('latin1');
     },
+    hasBegun: () => interim.status !== undefined,
   };
   const fetched = source(
     {

@@ -37,7 +37,8 @@ export function send(url: string, options: WireOptions = {}): Promise<WireAnswer
     request.on('response', (response) => resolve(readAnswer(response)));
     request.on('error', reject);
     if (options.onSocket !== undefined) request.on('socket', options.onSocket);
-    request.end(body);
+    // A head before a string would be written as UTF-8.
+    request.end(body === undefined ? body : Buffer.from(body));
   });
 }
 
@@ -71,7 +72,8 @@ export interface Wire {
   received(): string;
   /** Waits until `text` has come. */
   sees(text: string): Promise<void>;
-  readonly isOpen: boolean;
+  /** Resolves when the other end has closed the connection. */
+  readonly closed: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -80,13 +82,12 @@ export async function openWire(url: string): Promise<Wire> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
   let received = '';
-  let isOpen = true;
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1');
   });
   socket.on('error', () => {});
-  socket.on('close', () => {
-    isOpen = false;
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
   });
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve);
@@ -97,9 +98,7 @@ export async function openWire(url: string): Promise<Wire> {
     write: (bytes) => socket.write(bytes),
     received: () => received,
     sees: (text) => until(() => received.includes(text)),
-    get isOpen() {
-      return isOpen;
-    },
+    closed,
     close: async () => {
       socket.destroy();
     },

@@ -58,8 +58,9 @@ export async function startUpstream(
       body,
       json: parse(body),
     };
+    const id: unknown = request.json?.id;
     const isWatch =
-      String(request.json?.id ?? '').startsWith('mcp-cache-gateway-watch') ||
+      (typeof id === 'string' && id.startsWith('mcp-cache-gateway-watch')) ||
       req.headers['mcp-session-id'] === 'watch-session';
     if (isWatch && WATCH_METHODS.has(request.json?.method ?? 'initialize')) {
       watchRequests.push(request);
