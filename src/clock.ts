@@ -33,3 +33,8 @@ export function createClock(): Clock {
       }),
   };
 }
+
+/** The time of day, for people alone, so many milliseconds ago; as ISO 8601. */
+export function wallTimeBefore(ms: number): string {
+  return new Date(Date.now() - ms).toISOString();
+}

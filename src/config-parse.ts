@@ -2,7 +2,7 @@
  * Owns: reading one value of the environment as its setting demands. A fault says what was given and what is
  * expected; a secret is never repeated. Nothing is guessed and nothing silently replaced.
  */
-import { parseRedisUrl } from './cache/redis-client.js';
+
 import type { Setting, SettingKind } from './config-table.js';
 import {
   type Finding,
@@ -12,6 +12,7 @@ import {
   quote,
   whatIsWrong,
 } from './config-upstreams.js';
+import { parseRedisUrl } from './core/redis-url.js';
 
 export interface Fault extends Finding {
   readonly variable: string;

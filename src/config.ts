@@ -2,21 +2,22 @@
  * Owns: the configuration: the environment read by the table, all faults at once, frozen (design, section 2).
  * Modules are given their own few options, never the whole.
  */
-import { parseRedisUrl, type RedisAddress } from './cache/redis-client.js';
-import { expectation, type Fault, parseValue, type Value } from './config-parse.js';
+
+import type { Fault, Value } from './config-parse.js';
+import { createReader, type Environment, type Reader, type Resolved, upstreamsOf } from './config-reader.js';
 import {
   SETTINGS,
-  type Setting,
   type SettingName,
   UPSTREAM_PREFIX,
   UPSTREAM_SETTINGS,
   type UpstreamSettingName,
   upstreamVariable,
 } from './config-table.js';
-import { maskUrl, type NamedUrl, namesIn } from './config-upstreams.js';
+import { type NamedUrl, namesIn } from './config-upstreams.js';
 import type { FreshnessPolicy, Scope } from './core/freshness.js';
+import { parseRedisUrl, type RedisAddress } from './core/redis-url.js';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment, Resolved } from './config-reader.js';
 
 export interface UpstreamConfig {
   readonly name: string;
@@ -71,13 +72,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** One variable as `--check` prints it: its value as it would be written, secrets masked. */
-export interface Resolved {
-  readonly variable: string;
-  readonly value: string;
-  readonly isDefault: boolean;
-}
-
 /**
  * Reads the environment.
  * @throws ConfigError with every fault
@@ -124,60 +118,6 @@ function readUpstreamSettings(
 /** Where a value is kept: two upstreams whose names run together still have settings of their own. */
 function slotOf(upstream: string, setting: UpstreamSettingName): string {
   return `${upstream}/${setting}`;
-}
-
-interface Reader {
-  readonly faults: Fault[];
-  readonly resolved: Resolved[];
-  read(variable: string, setting: Setting, slot: string): void;
-  fault(variable: string, given: string, expected: string): void;
-  value(slot: string): Value | undefined;
-}
-
-function createReader(env: Environment): Reader {
-  const values = new Map<string, Value>();
-  const faults: Fault[] = [];
-  const resolved: Resolved[] = [];
-
-  function read(variable: string, setting: Setting, slot: string): void {
-    const given = env[variable];
-    const heir = SETTINGS.find((other) => other.name === setting.default);
-    const text = given ?? (heir === undefined ? setting.default : undefined);
-    if (text === undefined) {
-      const inherited = heir === undefined ? undefined : values.get(heir.name);
-      if (inherited !== undefined) values.set(slot, inherited);
-      if (setting.required) faults.push({ variable, given: 'nothing', expected: expectation(setting.kind) });
-      resolved.push({ variable, value: show(setting, inherited), isDefault: true });
-      return;
-    }
-    const parsed = parseValue(setting, text);
-    if ('faults' in parsed) {
-      faults.push(...parsed.faults.map((f) => ({ variable, ...f })));
-      return;
-    }
-    values.set(slot, parsed.value);
-    resolved.push({ variable, value: show(setting, parsed.value), isDefault: given === undefined });
-  }
-
-  return {
-    faults,
-    resolved,
-    read,
-    fault: (variable, given, expected) => faults.push({ variable, given, expected }),
-    value: (slot) => values.get(slot),
-  };
-}
-
-function show(setting: Setting, value: Value | undefined): string {
-  if (value === undefined) return '(none)';
-  if (setting.kind.type === 'secret') return '(set, hidden)';
-  if (setting.kind.type === 'redis-url') return String(value).replace(/\/\/[^/]*@/, '//…@');
-  if (setting.kind.type === 'header-map') return `${Object.keys(value).join(', ')} (values hidden)`;
-  if (setting.kind.type === 'upstreams')
-    return upstreamsOf(value)
-      .map((u) => `${u.name}=${maskUrl(u.url)}`)
-      .join(',');
-  return Array.isArray(value) ? value.join(',') : String(value);
 }
 
 /** A typing error must not silently turn a setting off. */
@@ -274,9 +214,4 @@ function asHeaders(value: Value | undefined): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === 'string'),
   );
-}
-
-function upstreamsOf(value: Value | undefined): readonly NamedUrl[] {
-  if (!Array.isArray(value)) return [];
-  return value.filter((item): item is NamedUrl => typeof item === 'object');
 }

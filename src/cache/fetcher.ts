@@ -4,68 +4,20 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Change } from '../core/change.js';
-import type { CacheableRequest } from '../core/classify.js';
-import type { Fetched, FetchPage, InterimSink, RelayResponse } from '../core/exchange.js';
-import { type FreshnessPolicy, grant, type Scope } from '../core/freshness.js';
+import type { Fetched, RelayResponse } from '../core/exchange.js';
+import { grant } from '../core/freshness.js';
 import type { CacheKeys } from '../core/key.js';
 import { ERROR_CODE } from '../core/protocol.js';
 import type { NotStoredReason } from '../core/reasons.js';
 import { assemble, type Entry, type ReceivedPage } from '../core/snapshot.js';
 import { type NextPage, type WalkLimits, walk } from '../core/walk.js';
 import { GatewayError } from '../errors.js';
+import type { FetchEnd, FetchTask } from './fetch-task.js';
 import type { Stamp, Store } from './store.js';
 
 /** How often a flush restarts a walk of several pages, and a fetch of a single one (law 11). */
 const MAX_WALK_RESTARTS = 3;
 const MAX_SINGLE_RESTARTS = 1;
-
-/** What is to be fetched, and under which keys it is kept. */
-export interface FetchTask {
-  readonly upstream: string;
-  readonly policy: FreshnessPolicy;
-  readonly request: CacheableRequest;
-  readonly keys: CacheKeys;
-  /** The keys under which the first page is kept by itself, should the list prove too long. */
-  readonly pageKeys: CacheKeys;
-  /** `whole`: a list is walked; `page`: the one page is kept with its cursor; `none`: nothing is kept. */
-  readonly mode: 'whole' | 'page' | 'none';
-  readonly hasCredentials: boolean;
-  readonly fetchPage: FetchPage;
-  readonly interim: InterimSink;
-  /** Aborts when nobody waits any more, or the deadline has passed. */
-  readonly signal: AbortSignal;
-  /** Sends under that signal; what has been answered is ended no more by the deadline: it may be relayed for long. */
-  readonly untilAnswered: <T>(send: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-  readonly onHead: () => void;
-  /** Told when a page has come. */
-  readonly onPage: () => void;
-}
-
-/** How a fetch ended. The response belongs to whoever asked first, and must be relayed or discarded. */
-export type FetchEnd =
-  | {
-      readonly kind: 'stored';
-      readonly entry: Entry;
-      readonly first: ReceivedPage;
-      /** The stamp under which it was stored. */
-      readonly stamp: Stamp;
-      readonly response: RelayResponse;
-    }
-  /** Whole, but overtaken by flushes to the end: served as stale, and not kept. */
-  | { readonly kind: 'overtaken'; readonly entry: Entry; readonly response: RelayResponse }
-  | {
-      readonly kind: 'not-stored';
-      readonly reason: NotStoredReason;
-      /** The page that came, where it was not for itself that nothing was stored. */
-      readonly first?: FirstPage;
-      readonly response: RelayResponse;
-    };
-
-/** What the first page of a list tells of the whole. */
-export interface FirstPage {
-  readonly scope: Scope;
-  readonly hasMore: boolean;
-}
 
 export interface FetcherEvents {
   /** A walk failed or met a limit, and its list is not kept as a whole. */
@@ -111,7 +63,9 @@ export function createFetcher(deps: FetcherDeps): Fetch {
     const { received, response } = fetched;
     warnOfMissingScope(task, received);
     if (!isStorable(task, received)) return notStored(response, 'zero-lifetime');
-    if (task.mode === 'none') return notStored(response, 'uncacheable');
+    const hasMore = received.page.nextCursorRaw !== undefined;
+    if (task.mode === 'none' || (task.mode === 'single' && hasMore))
+      return notStored(response, 'uncacheable');
     if (task.mode === 'whole') return keepWhole(attempt, received, response);
     return keep(attempt, [received], { response, mayRestart: attempt.restarts < MAX_SINGLE_RESTARTS });
   }
@@ -191,7 +145,9 @@ export function createFetcher(deps: FetcherDeps): Fetch {
       case 'superseded':
         // Only a resource was dropped: what the upstream answered is the client's, it is merely not kept.
         if (store.isCurrent(task.upstream, attempt.stamp)) return notStored(response, 'superseded');
-        return options.mayRestart ? restart(response) : { kind: 'overtaken', entry, response };
+        if (options.mayRestart) return restart(response);
+        events.walkEnded(task.upstream, task.request.method, 'superseded');
+        return { kind: 'overtaken', entry, response };
       default:
         return result satisfies never;
     }

@@ -8,7 +8,8 @@ import { pageKeys } from '../core/key.js';
 import { GatewayError } from '../errors.js';
 import { createCoalescer, type Flight, type FlightControl } from './coalescer.js';
 import type { Entered } from './fetch-lease.js';
-import type { Fetch, FetchEnd, FetchTask } from './fetcher.js';
+import type { FetchEnd, FetchTask } from './fetch-task.js';
+import type { Fetch } from './fetcher.js';
 import type { Memory } from './memory.js';
 import { retryAfterMs } from './retry-after.js';
 
@@ -138,7 +139,8 @@ export function createFlights(deps: FlightsDeps): Flights {
       memory.sawScope(keys, end.entry.scope);
       memory.stored(keys, end.entry.scope);
     } else if (end.kind === 'overtaken') memory.mark(keys, 'superseded');
-    else memory.mark(keys, end.reason, end.first);
+    // A resource was dropped while it was read: that says nothing about the next time.
+    else if (end.reason !== 'superseded') memory.mark(keys, end.reason, end.first);
   }
 
   return { start, find: (key) => coalescer.find(key) };

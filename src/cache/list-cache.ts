@@ -4,10 +4,8 @@
  * function that fetches a page, and gives back what is to be written.
  */
 import type { Clock } from '../clock.js';
-import { isFresh } from '../core/freshness.js';
 import { type CacheKeys, pageKeys } from '../core/key.js';
 import type { StaleReason } from '../core/reasons.js';
-import type { Entry } from '../core/snapshot.js';
 import { GatewayError } from '../errors.js';
 import {
   type Answer,
@@ -18,8 +16,9 @@ import {
   storedAnswer,
 } from './answer.js';
 import type { Flight, Patience } from './coalescer.js';
-import type { FetchTask } from './fetcher.js';
+import type { FetchTask } from './fetch-task.js';
 import { type FlightEnd, type Flights, isFailure } from './flights.js';
+import { type CacheCall, createLookUp, type Found } from './look-up.js';
 import type { Memory } from './memory.js';
 import type { Paging } from './paging.js';
 import type { Stamp, Store } from './store.js';
@@ -27,16 +26,7 @@ import type { Stamp, Store } from './store.js';
 /** How long a refetch may take to show a sign of the upstream while a stale entry is at hand, in milliseconds. */
 export const STALE_PATIENCE_MS = 2_000;
 
-/** One request of a cacheable method, with the means to ask its upstream. */
-export interface CacheCall
-  extends Omit<FetchTask, 'mode' | 'pageKeys' | 'signal' | 'untilAnswered' | 'onHead' | 'onPage'> {
-  /** Aborts when the client has left. */
-  readonly signal: AbortSignal;
-  /** Bounds the wait and the fetch, the whole walk included, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Whether the caller may be served what another's request brought (PUBLIC_SHARING). */
-  readonly mayShare: () => boolean;
-}
+export type { CacheCall } from './look-up.js';
 
 export interface ListCacheDeps {
   readonly store: Store;
@@ -53,16 +43,6 @@ export interface ListCache {
   answer(call: CacheCall): Promise<Answer>;
   /** Whether a request for a further page is the cache's to answer; if not, its cursor is the upstream's. */
   knowsCursor(call: CacheCall): boolean;
-}
-
-/** What the store has for a call. */
-interface Found {
-  readonly fresh?: Entry;
-  /** May answer if the refetch fails. */
-  readonly stale?: Entry;
-  readonly fwd: 'miss' | 'stale';
-  /** Taken before the look. */
-  readonly stamp: Stamp;
 }
 
 /** What a call looks for: under which keys, and how it is kept. */
@@ -93,7 +73,8 @@ interface Obtained {
 }
 
 export function createListCache(deps: ListCacheDeps): ListCache {
-  const { store, clock, memory, paging, flights } = deps;
+  const { clock, memory, paging, flights } = deps;
+  const lookUp = createLookUp(deps);
 
   async function answer(call: CacheCall): Promise<Answer> {
     const caller = { upstream: call.upstream, ownKey: call.keys.own, mayShare: call.mayShare };
@@ -110,31 +91,12 @@ export function createListCache(deps: ListCacheDeps): ListCache {
     return { want, found: await lookUp(call, want.keys) };
   }
 
-  /** A list that proved too long is kept page by page; one whose walk failed passes through for a while. */
+  /** A list that proved too long is kept page by page; one whose walk failed is not walked for a while. */
   function wantOf(call: CacheCall): Want {
     const mark = memory.markOf(call.keys);
     if (mark === 'paged' || call.request.cursor !== undefined)
       return { keys: pageKeys(call.keys, call.request.cursor), mode: 'page' };
-    return { keys: call.keys, mode: mark === 'walk' ? 'none' : 'whole' };
-  }
-
-  async function lookUp(call: CacheCall, keys: CacheKeys): Promise<Found> {
-    const wanted = call.mayShare() ? [keys.own, keys.shared] : [keys.own];
-    const look = await store.look(call.upstream, wanted, (entry) => isFresh(entry, clock.now()));
-    const { stamp } = look;
-    const entries = look.entries.flatMap((entry, i) =>
-      entry !== undefined && belongsTo(call, wanted[i] === keys.own, entry) ? [entry] : [],
-    );
-    const now = clock.now();
-    const fwd = entries.length > 0 ? 'stale' : 'miss';
-    const fresh = entries.find((entry) => isFresh(entry, now));
-    // Another replica's entry tells the scope as well as a fetch of our own.
-    if (entries.some((entry) => entry.scope === 'public')) memory.sawScope(keys, 'public');
-    if (fresh !== undefined) return { fresh, fwd, stamp };
-    const stale = entries
-      .filter((entry) => now < entry.expiresAt + deps.staleIfErrorMs)
-      .sort((a, b) => b.receivedAt - a.receivedAt)[0];
-    return stale === undefined ? { fwd, stamp } : { stale, fwd, stamp };
+    return { keys: call.keys, mode: mark === 'keep' ? 'none' : mark === 'walk' ? 'single' : 'whole' };
   }
 
   /** Nothing fresh is there: waits for another's fetch, or fetches. */
@@ -261,14 +223,4 @@ export function createListCache(deps: ListCacheDeps): ListCache {
   }
 
   return { answer, knowsCursor };
-}
-
-/**
- * Whether an entry may lie where it was found: under a caller's own key only what is private to its context, under
- * the shared one only what is public. A shared tier could hold anything.
- */
-function belongsTo(call: CacheCall, isOwnKey: boolean, entry: Entry): boolean {
-  return isOwnKey
-    ? entry.scope === 'private' && entry.authContext === call.keys.authContext
-    : entry.scope === 'public';
 }

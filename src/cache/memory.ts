@@ -8,7 +8,7 @@ import type { Scope } from '../core/freshness.js';
 import type { CacheKeys } from '../core/key.js';
 import type { NotStoredReason } from '../core/reasons.js';
 import { createBackoff } from './backoff.js';
-import type { FirstPage } from './fetcher.js';
+import type { FirstPage } from './fetch-task.js';
 import { createUncacheable, type Mark } from './uncacheable.js';
 
 /** How many keys' last scopes are remembered. */

@@ -6,10 +6,11 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import { isObject } from '../core/change.js';
 import { isFresh } from '../core/freshness.js';
+import type { RedisAddress } from '../core/redis-url.js';
 import { createFetchLeases } from './fetch-lease.js';
 import type { Fleet } from './flights.js';
 import type { MemoryStore } from './memory-store.js';
-import { createRedisClient, type RedisAddress } from './redis-client.js';
+import { createRedisClient } from './redis-client.js';
 import { channelOf, keysOf, type UpstreamKeys } from './redis-keys.js';
 import { createRedisLink, type LinkState } from './redis-link.js';
 import { createRedisStore } from './redis-store.js';
@@ -22,6 +23,8 @@ export interface RedisTierDeps {
   readonly prefix: string;
   readonly memory: MemoryStore;
   readonly clock: Clock;
+  /** A number from 0 up to, and without, 1. */
+  readonly random: () => number;
   readonly upstreams: readonly { readonly name: string; readonly url: string }[];
   readonly keepPastExpiryMs: number;
   readonly maxEntryBytes: number;
@@ -61,10 +64,10 @@ export function createRedisTier(deps: RedisTierDeps): RedisTier {
     if (keys === undefined) throw new Error('an upstream that is not configured');
     return keys;
   };
-  const client = createRedisClient(deps.address);
+  const client = createRedisClient(deps.address, deps.random);
   const link = createRedisLink({
     client,
-    subscriber: createRedisClient(deps.address),
+    subscriber: createRedisClient(deps.address, deps.random),
     isCluster: deps.address.kind === 'cluster',
     channel,
     clock,

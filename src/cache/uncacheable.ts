@@ -16,17 +16,13 @@ export const MAX_MARKS = 10_000;
 
 /**
  * What a mark forbids: `wait`: joining another's fetch; `walk`: that, and following the cursors; `paged`: both,
- * but each page may be kept by its own cursor, since the list is only too long, not unsound.
+ * but each page may be kept by its own cursor, since the list is only too long, not unsound; `keep`: keeping
+ * anything, since it was overtaken time and again.
  */
-export type Mark = 'wait' | 'walk' | 'paged';
+export type Mark = 'wait' | 'walk' | 'paged' | 'keep';
 
 const PAGED: ReadonlySet<NotStoredReason> = new Set(['max-pages', 'max-items', 'too-large', 'deadline']);
-const WALK: ReadonlySet<NotStoredReason> = new Set([
-  'cursor-loop',
-  'page-stale',
-  'page-failed',
-  'superseded',
-]);
+const WALK: ReadonlySet<NotStoredReason> = new Set(['cursor-loop', 'page-stale', 'page-failed']);
 
 export interface Uncacheable {
   /**
@@ -54,7 +50,7 @@ export function createUncacheable(clock: Clock): Uncacheable {
   return {
     get,
     mark(key, reason, hasMore) {
-      const mark = hasMore && PAGED.has(reason) ? 'paged' : WALK.has(reason) ? 'walk' : 'wait';
+      const mark = markFor(reason, hasMore);
       if (mark === 'wait' && get(key) !== undefined) return;
       marks.set(key, { mark, until: clock.now() + (mark === 'paged' ? LIMITED_MS : UNCACHEABLE_MS) });
     },
@@ -62,4 +58,10 @@ export function createUncacheable(clock: Clock): Uncacheable {
       marks.delete(key);
     },
   };
+}
+
+function markFor(reason: NotStoredReason, hasMore: boolean): Mark {
+  if (reason === 'superseded') return 'keep';
+  if (hasMore && PAGED.has(reason)) return 'paged';
+  return WALK.has(reason) ? 'walk' : 'wait';
 }

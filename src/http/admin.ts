@@ -70,11 +70,7 @@ export function registerAdminRoutes(app: FastifyInstance, options: AdminOptions)
     payload.resume();
     done(null);
   });
-  app.get('/healthz', () => ({ status: 'ok' }));
-  app.get('/readyz', (_request, reply) => {
-    const isReady = options.isReady();
-    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'not ready' });
-  });
+  registerHealth(app, options.isReady);
   app.get('/metrics', async (_request, reply) => {
     const { text, contentType } = await options.metrics();
     return reply.header('content-type', contentType).send(text);
@@ -82,6 +78,15 @@ export function registerAdminRoutes(app: FastifyInstance, options: AdminOptions)
   app.register(async (guarded) => {
     if (options.token !== undefined) requireToken(guarded, options.token);
     registerCacheRoutes(guarded, options);
+  });
+}
+
+/** Liveness and readiness, which need no credentials. */
+export function registerHealth(app: FastifyInstance, isReady: () => boolean): void {
+  app.get('/healthz', () => ({ status: 'ok' }));
+  app.get('/readyz', (_request, reply) => {
+    const ready = isReady();
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready' });
   });
 }
 

@@ -9,7 +9,7 @@ import { parseObject, readWhole } from '../upstream/body.js';
 import type { Transport, UpstreamResponse } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
 import { relayTo, writeError, writeJson } from './reply.js';
-import type { UpstreamRoute } from './serve.js';
+import type { UpstreamRoute } from './task.js';
 
 export interface MetadataOptions {
   readonly upstream: UpstreamRoute;

@@ -10,7 +10,7 @@ import { parseMember, type RpcMessage } from '../core/message.js';
 import { type Era, eraOf, HEADER } from '../core/protocol.js';
 import { errorCodeOf, parseObject } from '../upstream/body.js';
 import type { Observer } from './passthrough.js';
-import type { ServeDeps, Task } from './serve.js';
+import type { ServeDeps, Task } from './task.js';
 
 export interface TaskObserver extends Observer {
   /** The upstream answered the request with this JSON-RPC error. */

@@ -73,16 +73,16 @@ export function putOnAnswer(res: ServerResponse, fields: RawHeaders): void {
   if (fields.length > 0) ownFieldsOf.set(res, fields);
 }
 
-/** Writes the head of an answer. Nothing else in the gateway does. */
+/** Writes the head of an answer, with Node's own reason where none is given. Nothing else in the gateway does. */
 export function writeHead(
   res: ServerResponse,
   status: number,
-  statusText: string,
+  statusText: string | undefined,
   headers: RawHeaders,
 ): void {
   const own = ownFieldsOf.get(res);
   const all = own === undefined ? [...headers] : withOwn(headers, own);
-  if (statusText === '') res.writeHead(status, all);
+  if (statusText === undefined) res.writeHead(status, all);
   else res.writeHead(status, statusText, all);
 }
 
@@ -122,7 +122,7 @@ export function createInterimSink(res: ServerResponse): InterimSink {
   return {
     begin(status, headers) {
       if (res.headersSent) return;
-      writeHead(res, status, '', [...headers, ...cacheStatusHeader({ fwd: 'miss' })]);
+      writeHead(res, status, undefined, [...headers, ...cacheStatusHeader({ fwd: 'miss' })]);
       flushHead(res);
     },
     write: (bytes) => writeChunk(res, bytes),
@@ -179,7 +179,7 @@ function writeEntry(
     ...cacheStatusHeader(answer.status),
   ];
   if (answer.ageMs !== undefined) headers.push('Age', String(wholeSeconds(answer.ageMs)));
-  writeHead(res, 200, '', [...ownFields(answer.response), ...headers]);
+  writeHead(res, 200, undefined, [...ownFields(answer.response), ...headers]);
   res.cork();
   res.write(Buffer.from(spliced.head));
   for (const part of spliced.body) res.write(part);
@@ -210,6 +210,6 @@ export function writeError(
 /** Writes a JSON body of the gateway's own. */
 export function writeJson(res: ServerResponse, status: number, body: string, headers: RawHeaders): void {
   const length = String(Buffer.byteLength(body));
-  writeHead(res, status, '', ['Content-Type', JSON_TYPE, 'Content-Length', length, ...headers]);
+  writeHead(res, status, undefined, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...headers]);
   res.end(body);
 }

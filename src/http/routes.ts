@@ -5,7 +5,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, GatewayError } from '../errors.js';
 import { writeError } from './reply.js';
-import { SERVED_METHODS, type Serve, type UpstreamRoute } from './serve.js';
+import { SERVED_METHODS, type Serve } from './serve.js';
+import type { UpstreamRoute } from './task.js';
 
 export interface McpRoutesOptions {
   readonly upstreams: ReadonlyMap<string, UpstreamRoute>;

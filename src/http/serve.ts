@@ -4,68 +4,24 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Changes } from '../cache/changes.js';
-import type { CacheCall, ListCache } from '../cache/list-cache.js';
-import type { Verified } from '../cache/verified.js';
-import type { Clock } from '../clock.js';
+import type { CacheCall } from '../cache/list-cache.js';
 import { type CacheableRequest, classify } from '../core/classify.js';
-import type { FreshnessPolicy } from '../core/freshness.js';
-import { type InjectedHeaders, type RawHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
+import { type RawHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
 import { cacheKeys } from '../core/key.js';
 import { type RpcMessage, readMessage } from '../core/message.js';
 import { isCacheableMethod, knownMethod } from '../core/protocol.js';
 import type { BypassReason } from '../core/reasons.js';
 import { bodyForPage } from '../core/request-body.js';
-import { type PublicNames, renameChallenges } from '../core/resource-metadata.js';
+import { renameChallenges } from '../core/resource-metadata.js';
 import { GatewayError } from '../errors.js';
-import type { Logger } from '../telemetry.js';
-import type { PageSource } from '../upstream/page-source.js';
-import type { Outgoing, Transport } from '../upstream/transport.js';
-import { beginExchange, type Exchange, type ExchangeDeps } from './exchange.js';
+import { beginExchange, type Exchange } from './exchange.js';
 import { serveMetadata } from './metadata.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { observedRelay, passThrough } from './passthrough.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
-
-/** One upstream as the routes know it. */
-export interface UpstreamRoute {
-  readonly name: string;
-  readonly url: string;
-  readonly origin: string;
-  /** Path and query, as configured. */
-  readonly path: string;
-  readonly injected: InjectedHeaders;
-  readonly policy: FreshnessPolicy;
-  readonly timeoutMs: number;
-  /** Present: challenges and metadata name this gateway (OAUTH_METADATA=rewrite). */
-  readonly names: PublicNames | undefined;
-}
-
-export interface ServeDeps {
-  readonly listCache: ListCache;
-  readonly changes: Changes;
-  readonly verified: Verified;
-  readonly transport: Transport;
-  readonly pageSource: PageSource;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly onEnd: ExchangeDeps['onEnd'];
-  readonly onFetched: (upstream: string, durationMs: number) => void;
-  readonly authHeaders: readonly string[];
-  readonly varyHeaders: readonly string[];
-}
+import type { ServeDeps, Task, UpstreamRoute } from './task.js';
 
 export const SERVED_METHODS = ['POST', 'GET', 'DELETE'] as const;
-
-/** What a client asked of an upstream. */
-export interface Task {
-  readonly upstream: UpstreamRoute;
-  readonly outgoing: Outgoing;
-  /** The client's own query string. */
-  readonly query: string;
-  /** Absent where the request is no POST, and so no message. */
-  readonly message: RpcMessage | undefined;
-}
 
 export interface ServeInput {
   readonly req: IncomingMessage;

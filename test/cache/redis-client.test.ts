@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRedisUrl } from '../../src/cache/redis-client.js';
+import { parseRedisUrl } from '../../src/core/redis-url.js';
 
 describe('a REDIS_URL', () => {
   test.each([

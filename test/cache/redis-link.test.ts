@@ -24,8 +24,8 @@ async function open(url: string, reconcile: () => Promise<void> = async () => {}
   const states: LinkState[] = [];
   const messages: string[] = [];
   const link = createRedisLink({
-    client: createRedisClient(address),
-    subscriber: createRedisClient(address),
+    client: createRedisClient(address, () => 0),
+    subscriber: createRedisClient(address, () => 0),
     isCluster: false,
     channel: 'link-test',
     clock: createClock(),

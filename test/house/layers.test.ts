@@ -26,6 +26,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Packages, and the modules of Node that reach the world, by the floors that may import them. */
 const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   fastify: ['http', 'app'],
+  '@fastify/cors': ['http'],
+  'prom-client': ['app'],
   undici: ['upstream'],
   'lru-cache': ['cache'],
   ioredis: ['cache', 'app'],

@@ -1,7 +1,7 @@
 /** Paths and methods of the two listeners: design, section 2; cases C50 (a), C54 (HEAD), C67. */
 import Fastify from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { registerAdminRoutes } from '../../src/http/admin.js';
+import { registerHealth } from '../../src/http/admin.js';
 import { rpcRequest } from '../support/client.js';
 import { catalogue } from '../support/lists.js';
 import { rawFields, send } from '../support/raw.js';
@@ -143,7 +143,7 @@ describe('the admin listener', () => {
   test('tells that it cannot serve while that is so', async () => {
     let isReady = false;
     const app = Fastify();
-    registerAdminRoutes(app, { isReady: () => isReady });
+    registerHealth(app, () => isReady);
     const ask = async (url: string) => (await app.inject({ url })).statusCode;
     expect([await ask('/readyz'), await ask('/healthz')]).toEqual([503, 200]);
     isReady = true;

@@ -1,7 +1,7 @@
 /** One watch for the fleet (laws 21 and 28). */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { WATCH_LEASE_MS, WATCH_TURN_MS } from '../../src/app/watch-keeper.js';
 import { keysOf } from '../../src/cache/redis-keys.js';
-import { WATCH_LEASE_MS, WATCH_TURN_MS } from '../../src/watch-keeper.js';
 import { rpc } from '../support/client.js';
 import { closeAfterEach } from '../support/closing.js';
 import { buildDist, isRedisUsed, startProcess, startReplica } from '../support/fleet.js';

@@ -1,13 +1,14 @@
 /** The Redis store and the tiered store as the gateway puts them together, on a real server, with their doings told. */
 import { randomUUID } from 'node:crypto';
 import { createMemoryStore, type MemoryStore } from '../../src/cache/memory-store.js';
-import { createRedisClient, parseRedisUrl } from '../../src/cache/redis-client.js';
+import { createRedisClient } from '../../src/cache/redis-client.js';
 import { channelOf, keysOf, type UpstreamKeys } from '../../src/cache/redis-keys.js';
 import { createRedisLink, type LinkState, type RedisLink } from '../../src/cache/redis-link.js';
 import { createRedisStore, type RedisStore } from '../../src/cache/redis-store.js';
 import { createRedisTier, type RedisTier } from '../../src/cache/redis-tier.js';
 import type { Store } from '../../src/cache/store.js';
 import { type Clock, createClock } from '../../src/clock.js';
+import { parseRedisUrl } from '../../src/core/redis-url.js';
 import type { Entry } from '../../src/core/snapshot.js';
 
 export const UPSTREAM = { name: 'u', url: 'http://u.test/mcp' };
@@ -50,8 +51,8 @@ export async function openRedisStore(options: StoreOptions): Promise<OpenRedisSt
   const messages: string[] = [];
   const keys = keysOf(prefix, upstream);
   const link = createRedisLink({
-    client: createRedisClient(address),
-    subscriber: createRedisClient(address),
+    client: createRedisClient(address, () => 0),
+    subscriber: createRedisClient(address, () => 0),
     isCluster: address.kind === 'cluster',
     channel: channelOf(prefix),
     clock,
@@ -98,6 +99,7 @@ export async function openTier(options: StoreOptions): Promise<OpenTier> {
     prefix,
     memory,
     clock,
+    random: () => 0,
     upstreams: [upstream],
     keepPastExpiryMs: KEEP_MS,
     maxEntryBytes: MAX_ENTRY_BYTES,
@@ -105,7 +107,6 @@ export async function openTier(options: StoreOptions): Promise<OpenTier> {
     onState: (state) => states.push(state),
     onStrangeValue: (name) => strange.push(name),
     onHolderLeaves: () => {},
-    onLeaseWait: () => {},
     onLeaseWait: () => {},
     onWatchReleased: () => {},
   });

@@ -3,7 +3,7 @@
  * label comes from a closed list or from the configuration: no client can make a new series.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Outcome } from './core/reasons.js';
+import type { Outcome } from '../core/reasons.js';
 
 /** What one answered request was. */
 export interface CountedRequest {

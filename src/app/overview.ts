@@ -2,10 +2,10 @@
  * Owns: what the admin listener shows: each upstream's part of the cache, its watch, its last flush, and the
  * recent flushes of all. Instants are shown as wall-clock times, counted back from the process's own clock.
  */
-import type { MemoryStore } from './cache/memory-store.js';
-import type { Clock } from './clock.js';
-import { remainingMs } from './core/freshness.js';
-import type { ShownEntry, ShownUpstream } from './http/admin.js';
+import type { MemoryStore } from '../cache/memory-store.js';
+import { type Clock, wallTimeBefore } from '../clock.js';
+import { remainingMs } from '../core/freshness.js';
+import type { ShownEntry, ShownUpstream } from '../http/admin.js';
 import type { Metrics } from './metrics.js';
 import type { WatchKeeper } from './watch-keeper.js';
 
@@ -25,8 +25,6 @@ export interface OverviewDeps {
   readonly keepers: ReadonlyMap<string, WatchKeeper>;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** The wall clock, for people alone. */
-  readonly wallNow: () => number;
   /** The generation that replicas share, where they do. */
   readonly sharedGeneration: (upstream: string) => string | undefined;
 }
@@ -44,7 +42,7 @@ export function createOverview(deps: OverviewDeps): Overview {
   const last = new Map<string, ShownFlush>();
   const startedAt = clock.now();
 
-  const wallTime = (at: number) => new Date(deps.wallNow() - (clock.now() - at)).toISOString();
+  const wallTime = (at: number) => wallTimeBefore(clock.now() - at);
 
   function shown(name: string): ShownUpstream {
     const { generation, entries, bytes } = memory.inspect(name);

@@ -4,8 +4,8 @@
  * its stream until its successor's stands, so that a rolling restart is no gap; one that died is replaced when
  * its lease runs out, and what it missed is flushed, once for the fleet.
  */
-import type { Clock } from './clock.js';
-import type { Watch, WatchState } from './upstream/watch.js';
+import type { Clock } from '../clock.js';
+import type { Watch, WatchState } from '../upstream/watch.js';
 
 /** How long a lease outlives a holder that died, and how often it is renewed or asked for, in milliseconds. */
 export const WATCH_LEASE_MS = 9_000;

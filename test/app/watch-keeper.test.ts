@@ -1,16 +1,16 @@
 /** Who watches, and what a gap flushes (laws 21 and 28). */
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Watch } from '../src/upstream/watch.js';
 import {
   createWatchKeeper,
   WATCH_TURN_MS,
   type WatchHandlers,
   type WatchKeeper,
   type WatchLease,
-} from '../src/watch-keeper.js';
-import { createTestClock, type TestClock } from './support/clock.js';
-import { closeAfterEach } from './support/closing.js';
-import { createGate, until } from './support/gate.js';
+} from '../../src/app/watch-keeper.js';
+import type { Watch } from '../../src/upstream/watch.js';
+import { createTestClock, type TestClock } from '../support/clock.js';
+import { closeAfterEach } from '../support/closing.js';
+import { createGate, until } from '../support/gate.js';
 
 const closing = closeAfterEach();
 let clock: TestClock;

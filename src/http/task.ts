@@ -1,0 +1,54 @@
+/**
+ * Owns: the shapes that the parts of one request share: the upstream it goes to, what was asked, and what those
+ * who answer it are given. Types only.
+ */
+import type { Changes } from '../cache/changes.js';
+import type { ListCache } from '../cache/list-cache.js';
+import type { Verified } from '../cache/verified.js';
+import type { Clock } from '../clock.js';
+import type { FreshnessPolicy } from '../core/freshness.js';
+import type { InjectedHeaders } from '../core/headers.js';
+import type { RpcMessage } from '../core/message.js';
+import type { PublicNames } from '../core/resource-metadata.js';
+import type { Logger } from '../telemetry.js';
+import type { PageSource } from '../upstream/page-source.js';
+import type { Outgoing, Transport } from '../upstream/transport.js';
+import type { ExchangeDeps } from './exchange.js';
+
+/** One upstream as the routes know it. */
+export interface UpstreamRoute {
+  readonly name: string;
+  readonly url: string;
+  readonly origin: string;
+  /** Path and query, as configured. */
+  readonly path: string;
+  readonly injected: InjectedHeaders;
+  readonly policy: FreshnessPolicy;
+  readonly timeoutMs: number;
+  /** Present: challenges and metadata name this gateway (OAUTH_METADATA=rewrite). */
+  readonly names: PublicNames | undefined;
+}
+
+export interface ServeDeps {
+  readonly listCache: ListCache;
+  readonly changes: Changes;
+  readonly verified: Verified;
+  readonly transport: Transport;
+  readonly pageSource: PageSource;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onEnd: ExchangeDeps['onEnd'];
+  readonly onFetched: (upstream: string, durationMs: number) => void;
+  readonly authHeaders: readonly string[];
+  readonly varyHeaders: readonly string[];
+}
+
+/** What a client asked of an upstream. */
+export interface Task {
+  readonly upstream: UpstreamRoute;
+  readonly outgoing: Outgoing;
+  /** The client's own query string. */
+  readonly query: string;
+  /** Absent where the request is no POST, and so no message. */
+  readonly message: RpcMessage | undefined;
+}
