@@ -24,12 +24,12 @@ let watch: HeldWatch;
 let redis: RedisServer;
 let proxy: RedisProxy;
 let edition: number;
-const exits: unknown[] = [];
-const onTrouble = (error: unknown) => exits.push(error);
+const troubles: unknown[] = [];
+const onTrouble = (error: unknown) => troubles.push(error);
 
 beforeEach(async () => {
   edition = 1;
-  exits.length = 0;
+  troubles.length = 0;
   process.on('unhandledRejection', onTrouble);
   redis = closing(await startRedis());
   proxy = closing(await startRedisProxy(redis.port));
@@ -151,7 +151,7 @@ describe.each(FAULTS)('Redis that is $name', ({ name, begin, end, reason }) => {
     expect(load.failures).toEqual([]);
     expect(load.outdated).toEqual([]);
     expect(load.times).toHaveLength(420);
-    expect(exits).toEqual([]);
+    expect(troubles).toEqual([]);
     for (const replica of replicas) {
       const states = redisStates(replica);
       expect(changesOnly(states)).toBe(true);
