@@ -51,7 +51,8 @@ describe.each(CHOICES)('the choice $name (C66)', ({ name, of }) => {
   });
 
   test.each(of)('%s is good', (given) => {
-    expect(resolvedOf({ [name]: given })).toContainEqual({ variable: name, value: given, isDefault: false });
+    const env = { PUBLIC_URL: 'https://gw.example', [name]: given };
+    expect(resolvedOf(env)).toContainEqual({ variable: name, value: given, isDefault: false });
   });
 });
 

@@ -26,7 +26,7 @@ const DEFAULTS: Readonly<Record<string, string | null>> = {
   VERIFIED_TTL_MS: '300000',
   AUTH_HEADERS: 'authorization,cookie,x-api-key',
   VARY_HEADERS: null,
-  ALLOWED_ORIGINS: null,
+  ALLOWED_ORIGINS: 'loopback',
   ALLOWED_HOSTS: null,
   UPSTREAM_TIMEOUT_MS: '30000',
   MAX_BODY_BYTES: '4194304',

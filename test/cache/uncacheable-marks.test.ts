@@ -16,9 +16,10 @@ function createMarks() {
 
 /** Law 10: limits and failures of a walk; law 16: whatever else was not stored. */
 const LIMITS: readonly NotStoredReason[] = ['max-pages', 'max-items', 'too-large', 'deadline'];
-const UNSOUND: readonly NotStoredReason[] = ['cursor-loop', 'page-stale', 'page-failed', 'superseded'];
+const UNSOUND: readonly NotStoredReason[] = ['cursor-loop', 'page-stale', 'page-failed'];
 
 function markOfList(reason: NotStoredReason): Mark {
+  if (reason === 'superseded') return 'keep';
   if (LIMITS.includes(reason)) return 'paged';
   return UNSOUND.includes(reason) ? 'walk' : 'wait';
 }

@@ -26,11 +26,11 @@ describe('keys that proved uncacheable (laws 10 and 11)', () => {
   test('a look at it does not prolong the mark, and another mark does', () => {
     const clock = createTestClock();
     const uncacheable = createUncacheable(clock);
-    uncacheable.mark('looked at', 'zero-lifetime', false);
-    uncacheable.mark('marked again', 'zero-lifetime', false);
+    uncacheable.mark('looked at', 'cursor-loop', true);
+    uncacheable.mark('marked again', 'cursor-loop', true);
     clock.advance(UNCACHEABLE_MS - 1);
     expect(isMarked(uncacheable, 'looked at')).toBe(true);
-    uncacheable.mark('marked again', 'zero-lifetime', false);
+    uncacheable.mark('marked again', 'cursor-loop', true);
     clock.advance(1);
     expect(isMarked(uncacheable, 'looked at')).toBe(false);
     expect(isMarked(uncacheable, 'marked again')).toBe(true);

@@ -1,9 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { createMetrics } from '../../src/app/metrics.js';
 import { parseConfig } from '../../src/config.js';
 import { SETTINGS, type Setting, type SettingKind, UPSTREAM_SETTINGS } from '../../src/config-table.js';
 import { CACHEABLE_METHODS } from '../../src/core/protocol.js';
-import { BYPASS_REASONS, NOT_STORED_REASONS, OUTCOMES } from '../../src/core/reasons.js';
+import {
+  BYPASS_REASONS,
+  CURSOR_REASONS,
+  NOT_STORED_REASONS,
+  OUTCOMES,
+  STALE_REASONS,
+} from '../../src/core/reasons.js';
 import { ERRORS } from '../../src/errors.js';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -67,6 +74,13 @@ describe('the README says what the code says', () => {
     expect(wordsOf('outcome')).toEqual(OUTCOMES.map(code));
     expect(wordsOf('bypass reason')).toEqual(BYPASS_REASONS.map(code));
     expect(wordsOf('not-stored reason')).toEqual(NOT_STORED_REASONS.map(code));
+    expect(wordsOf('stale reason')).toEqual(STALE_REASONS.map(code));
+    expect(wordsOf('cursor reason')).toEqual(CURSOR_REASONS.map(code));
+  });
+
+  test('of every metric, in both directions', () => {
+    const registered = createMetrics(['u']).table.map(({ name, help }) => [code(name), help]);
+    expect(rowsOf('See what it does', 'metric').map(([name, , help]) => [name, help])).toEqual(registered);
   });
 
   test('of every error, in both directions', () => {

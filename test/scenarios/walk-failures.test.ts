@@ -68,7 +68,7 @@ describe('law 10: a list that is unsound is relayed and not cached at all', () =
       const again = await pair.list();
       expect(namesIn(again)).toEqual(['first']);
       expect(again.json.result.nextCursor).toBe('8');
-      expect(again.cacheStatus).toBe('mcp-cache-gateway; fwd=miss; detail=walk-suspended');
+      expect(again.cacheStatus).toBe('mcp-cache-gateway; fwd=miss; detail=uncacheable');
       expect(pair.upstream.count()).toBe(walked + n);
     }
     for (const n of [3, 4]) {
