@@ -10,8 +10,8 @@ import { COMMAND_MS } from './redis-link.js';
 import { HOLD, RELEASE } from './redis-scripts.js';
 
 /** How long a lease outlives a holder that died, in milliseconds. */
-export const FETCH_LEASE_MS = 3_000;
-const RENEW_MS = 1_000;
+export const FETCH_LEASE_MS = 1_500;
+const RENEW_MS = 500;
 
 /** `abandoned`: the holder gave up, since nobody there waited any more; somebody else is to fetch. */
 export interface FetchedMessage {
@@ -33,6 +33,10 @@ export interface FetchLeases {
     lease: string,
     options: { readonly patienceMs: number; readonly signal: AbortSignal },
   ): Promise<Entered>;
+  /** Redis went away: nobody waits for word through it. */
+  linkLost(): void;
+  /** Redis answers again: gives up what could not be given up while it was away, before others wait for it. */
+  catchUp(): Promise<void>;
   /** A holder, here or elsewhere, is done. */
   fetched(message: FetchedMessage): void;
 }
@@ -46,13 +50,37 @@ export interface FetchLeasesDeps {
 export function createFetchLeases(deps: FetchLeasesDeps): FetchLeases {
   const { link, clock } = deps;
   const waiting = new Map<string, Set<(isFetched: boolean) => void>>();
+  /** Leases that Redis was not told of, by their tokens; each runs out by itself, and is forgotten then. */
+  const unreleased = new Map<string, { readonly message: FetchedMessage; readonly until: number }>();
+
+  /** Rejects where Redis does not answer. It is asked though it be away: a link that is not trusted may well speak. */
+  async function release(token: string, message: FetchedMessage): Promise<void> {
+    await link.run(RELEASE, [message.lease], [token, deps.channel, JSON.stringify(message)], {
+      ms: COMMAND_MS,
+      evenIfAway: true,
+    });
+  }
+
+  function oweRelease(token: string, message: FetchedMessage): void {
+    const now = clock.now();
+    for (const [old, { until }] of unreleased) {
+      if (until >= now) break;
+      unreleased.delete(old);
+    }
+    unreleased.set(token, { message, until: now + FETCH_LEASE_MS });
+  }
 
   async function hold(lease: string, token: string): Promise<'mine' | 'taken' | 'unknown'> {
+    const wasUp = link.isUp;
     const reply = await link.run(HOLD, [lease], [token, FETCH_LEASE_MS], {
       ms: COMMAND_MS,
       mayBeRefused: true,
     });
-    if (!Buffer.isBuffer(reply)) return 'unknown';
+    if (!Buffer.isBuffer(reply)) {
+      // It may have been taken all the same.
+      if (wasUp) oweRelease(token, { kind: 'abandoned', lease });
+      return 'unknown';
+    }
     return reply.toString() === token ? 'mine' : 'taken';
   }
 
@@ -71,7 +99,7 @@ export function createFetchLeases(deps: FetchLeasesDeps): FetchLeases {
       async leave(kind) {
         over.abort();
         const message: FetchedMessage = { kind, lease };
-        await link.run(RELEASE, [lease], [token, deps.channel, JSON.stringify(message)], { ms: COMMAND_MS });
+        await release(token, message).catch(() => oweRelease(token, message));
       },
     };
   }
@@ -117,6 +145,17 @@ export function createFetchLeases(deps: FetchLeasesDeps): FetchLeases {
           ? holder(lease, token, waited)
           : { role: 'alone', waited, leave: async () => {} };
       }
+    },
+
+    linkLost() {
+      for (const tells of waiting.values()) for (const tell of tells) tell(false);
+    },
+
+    async catchUp() {
+      const now = clock.now();
+      const owed = [...unreleased].filter(([, { until }]) => now < until);
+      unreleased.clear();
+      await Promise.all(owed.map(([token, { message }]) => release(token, message)));
     },
 
     fetched(message) {

@@ -72,8 +72,14 @@ export function createRedisTier(deps: RedisTierDeps): RedisTier {
     channel,
     clock,
     onMessage: (text) => receive(text),
-    reconcile: () => store.reconcile(),
-    onState: deps.onState,
+    async reconcile() {
+      await store.reconcile();
+      await fetchLeases.catchUp();
+    },
+    onState(state) {
+      if (!state.isUp) fetchLeases.linkLost();
+      deps.onState(state);
+    },
   });
   const shared = createRedisStore({
     link,

@@ -5,6 +5,7 @@ import { type Entered, FETCH_LEASE_MS } from '../../src/cache/fetch-lease.js';
 import { closeAfterEach } from '../support/closing.js';
 import { until } from '../support/gate.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
+import { startRedisProxy } from '../support/redis-proxy.js';
 import { type OpenTier, openTier, UPSTREAM } from '../support/redis-stores.js';
 
 let redis: RedisServer;
@@ -14,12 +15,19 @@ beforeAll(async () => {
 afterAll(() => redis.close());
 const closing = closeAfterEach();
 let tiers: OpenTier[];
+let prefix: string;
 
 beforeEach(async () => {
-  const prefix = randomUUID();
+  prefix = randomUUID();
   tiers = [];
   for (let i = 0; i < 3; i += 1) tiers.push(closing(await openTier({ url: redis.url, prefix })));
 });
+
+/** How many scripts Redis has run. */
+async function evals(): Promise<number> {
+  const stats = await redis.client.info('commandstats');
+  return Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+}
 
 const PATIENCE_MS = 15_000;
 
@@ -131,6 +139,36 @@ test('a lease of another type is no lease: everybody fetches, and Redis is tried
   await redis.client.rpush(tierAt(0).keys.fetchLease('k'), 'x');
   expect(await enter(0)).toMatchObject({ role: 'alone', waited: false });
   expect(await enter(1)).toMatchObject({ role: 'alone', waited: false });
+});
+
+test('a line that breaks ends every wait for word through it', async () => {
+  const proxy = closing(await startRedisProxy(redis.port));
+  const behind = closing(await openTier({ url: proxy.url, prefix }));
+  await until(() => behind.states.at(-1)?.isUp === true);
+  await enter(0);
+  const before = await evals();
+  const signal = new AbortController().signal;
+  const waiting = behind.tier.fleet.enter(UPSTREAM.name, 'k', { patienceMs: PATIENCE_MS, signal });
+  await until(async () => (await evals()) > before);
+  proxy.cut();
+  expect((await waiting).role).toBe('alone');
+});
+
+test('a lease that could not be given up while the line was cut is given up before Redis is used again', async () => {
+  const proxy = closing(await startRedisProxy(redis.port));
+  const behind = closing(await openTier({ url: proxy.url, prefix }));
+  await until(() => behind.states.at(-1)?.isUp === true);
+  const signal = new AbortController().signal;
+  const entered = await behind.tier.fleet.enter(UPSTREAM.name, 'k', { patienceMs: PATIENCE_MS, signal });
+  expect(entered.role).toBe('holder');
+  const lease = behind.keys.fetchLease('k');
+  await redis.client.pexpire(lease, 60_000);
+  proxy.mode = { kind: 'gone' };
+  await entered.leave('fetched');
+  proxy.mode = { kind: 'pass' };
+  await until(() => behind.states.length === 3);
+  expect(behind.states.map(({ isUp }) => isUp)).toEqual([true, false, true]);
+  expect(await redis.client.exists(lease)).toBe(0);
 });
 
 test('without Redis everybody fetches, at once', async () => {

@@ -16,14 +16,16 @@ afterAll(async () => {
 });
 
 async function openBehind(mode: RedisProxy['mode']) {
+  proxy.mode = { kind: 'pass' };
+  const open = await openRedisStore({ url: proxy.url });
   proxy.mode = mode;
-  return openRedisStore({ url: proxy.url });
+  return open;
 }
 
 storeContract('the Redis store', () => openRedisStore({ url: redis.url }));
 storeContract('the Redis store behind a slow line', () => openBehind({ kind: 'slow', ms: 8 }));
 unavailableContract('the Redis store behind a line that is too slow', () =>
-  openBehind({ kind: 'slow', ms: 150 }),
+  openBehind({ kind: 'slow', ms: 300 }),
 );
 unavailableContract('the Redis store behind a silent line', () => openBehind({ kind: 'silent' }));
 unavailableContract('the Redis store behind a line that is cut', () => openBehind({ kind: 'gone' }));

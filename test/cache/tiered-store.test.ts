@@ -24,10 +24,12 @@ afterAll(async () => {
   await redis.close();
 });
 
-const openBehind = (mode: RedisProxy['mode']) => {
+async function openBehind(mode: RedisProxy['mode']) {
+  proxy.mode = { kind: 'pass' };
+  const tier = await openTier({ url: proxy.url });
   proxy.mode = mode;
-  return openTier({ url: proxy.url });
-};
+  return tier;
+}
 storeContract('the tiered store', () => openTier({ url: redis.url }));
 storeContract('the tiered store behind a slow line', () => openBehind({ kind: 'slow', ms: 8 }));
 storeContract('the tiered store behind a line that is too slow', () => openBehind({ kind: 'slow', ms: 90 }));

@@ -123,6 +123,28 @@ async function change(replicas: readonly RunningGateway[]): Promise<void> {
   }
 }
 
+test('memory alone takes the same load, for comparison', async () => {
+  const replicas = [closing(await startGateway({ upstreams: { u: upstream.url } }))];
+  await putLoad({ replicas, count: 420, edition });
+  const load = await putLoad({ replicas, count: 420, edition });
+  process.stdout.write(`memory alone: ${summary(load)}\n`);
+  expect(load).toMatchObject({ failures: [], outdated: [] });
+});
+
+test("a request waits for four commands at most, which stay below 250 ms together, and the fifth is nobody's wait", async () => {
+  const env = { UPSTREAM_U_WATCH: 'off' };
+  const gateway = closing(await startReplica({ redisUrl: redis.url, upstreamUrl: upstream.url, env }));
+  await until(() => isRedisUsed(gateway));
+  const evals = async () =>
+    Number(/cmdstat_eval:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? 0);
+  const before = await evals();
+  await rpc(gateway.endpoint('u'), 'tools/list');
+  await until(async () => (await evals()) === before + 5);
+  await rpc(gateway.endpoint('u'), 'tools/list');
+  expect(await evals()).toBe(before + 5);
+  expect(4 * (COMMAND_MS + 1)).toBeLessThan(250);
+});
+
 /** Whether each line tells of a change: up and away take turns. */
 function changesOnly(states: readonly string[]): boolean {
   return states.every((state, i) => i === 0 || (state === 'up') !== (states[i - 1] === 'up'));
@@ -155,17 +177,22 @@ describe.each(FAULTS)('Redis that is $name', ({ name, begin, end, reason }) => {
     for (const replica of replicas) {
       const states = redisStates(replica);
       expect(changesOnly(states)).toBe(true);
-      expect(states.at(-1)).toBe('up');
       if (reason === undefined) expect(states.join()).not.toContain('OOM');
       else expect(states.filter((state) => state !== 'up').join()).toMatch(reason);
     }
-    // Sharing works again: a change and a fetch of one is there for the other.
-    await until(() => watch.streams.size === 1, 15_000);
+    // Sharing works again: one stream, a change for both, and what one fetched is there for the other.
+    await until(() => replicas.every(isRedisUsed) && watch.streams.size === 1, 15_000);
     await change(replicas);
-    const [a, b] = replicas;
-    await rpc(a?.endpoint('u') ?? '', 'resources/read', { params: { uri: 'x:after' } });
-    const shared = await rpc(b?.endpoint('u') ?? '', 'resources/read', { params: { uri: 'x:after' } });
-    expect(shared.cacheStatus).toContain('hit');
+    let tries = 0;
+    await until(async () => {
+      tries += 1;
+      const params = { uri: `x:after-${tries}` };
+      const answers = [];
+      for (const replica of replicas) {
+        answers.push(await rpc(replica.endpoint('u'), 'resources/read', { params }));
+      }
+      return answers[1]?.cacheStatus.includes('hit') === true;
+    });
   });
 });
 
@@ -209,12 +236,4 @@ describe('Redis that is not there at the start', () => {
       expect(redisStates(replica)).toEqual([expect.stringMatching(/^away: (ENOTFOUND|EAI_AGAIN)/)]);
     }
   });
-});
-
-test('memory alone takes the same load, for comparison; four commands of a request stay below 250 ms', async () => {
-  const replicas = [closing(await startGateway({ upstreams: { u: upstream.url } }))];
-  const load = await putLoad({ replicas, count: 420, edition });
-  process.stdout.write(`memory alone: ${summary(load)}\n`);
-  expect(load).toMatchObject({ failures: [], outdated: [] });
-  expect(4 * (COMMAND_MS + 1)).toBeLessThan(250);
 });

@@ -5,7 +5,7 @@ export type ProxyMode =
   | { readonly kind: 'pass' }
   /** Every answer comes so much later. */
   | { readonly kind: 'slow'; readonly ms: number }
-  /** Takes everything and answers nothing. */
+  /** Takes everything and answers nothing until it is over, as a paused server does. */
   | { readonly kind: 'silent' }
   /** Cuts every connection, at once and whenever one is made. */
   | { readonly kind: 'gone' }
@@ -25,6 +25,7 @@ export interface RedisProxy {
 
 export async function startRedisProxy(port: number): Promise<RedisProxy> {
   const sockets = new Set<Socket>();
+  const releases = new Set<() => void>();
   let mode: ProxyMode = { kind: 'pass' };
   let connections = 0;
   const cut = () => {
@@ -47,12 +48,19 @@ export async function startRedisProxy(port: number): Promise<RedisProxy> {
         upstream.destroy();
       });
     }
+    let held: Buffer[] = [];
+    const release = () => {
+      for (const bytes of held) upstream.write(bytes);
+      held = [];
+    };
+    releases.add(release);
+    downstream.on('close', () => releases.delete(release));
     downstream.on('data', (bytes) => {
       if (mode.kind === 'error') downstream.write(`-${mode.message}\r\n`.repeat(commandsIn(bytes)));
-      else if (mode.kind !== 'silent') upstream.write(bytes);
+      else if (mode.kind === 'silent') held.push(bytes);
+      else upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
-      if (mode.kind === 'silent') return;
       if (mode.kind === 'slow') setTimeout(() => downstream.write(bytes), mode.ms);
       else downstream.write(bytes);
     });
@@ -68,6 +76,7 @@ export async function startRedisProxy(port: number): Promise<RedisProxy> {
     set mode(next) {
       mode = next;
       if (next.kind === 'gone') cut();
+      if (next.kind !== 'silent') for (const release of releases) release();
     },
     get connections() {
       return connections;
