@@ -7,12 +7,12 @@ import { cacheOptions, createParts, type GatewayDeps, keeperFor, type Parts } fr
 import type { Changes } from './cache/changes.js';
 import { createCache } from './cache/compose.js';
 import { createVerified } from './cache/verified.js';
-import type { Clock } from './clock.js';
 import type { Config, UpstreamConfig } from './config.js';
 import { type AccessRules, isLoopbackAddress } from './core/access.js';
 import { publicNames } from './core/resource-metadata.js';
 import { registerAccess } from './http/access.js';
 import { type AdminOptions, registerAdminRoutes } from './http/admin.js';
+import { createDrain } from './http/drain.js';
 import { registerMcpRoutes } from './http/routes.js';
 import { createServe, SERVED_METHODS } from './http/serve.js';
 import type { UpstreamRoute } from './http/task.js';
@@ -27,6 +27,9 @@ export interface Gateway {
 
 /** How long listening waits for Redis and the first watches, in milliseconds: their flush then hits an empty cache. */
 const HEAD_START_MS = 250;
+
+/** What the admin listener is given to end its answers, in milliseconds: it has only short ones. */
+const ADMIN_GRACE_MS = 1_000;
 
 export function createGateway(deps: GatewayDeps): Gateway {
   const { config, clock, log } = deps;
@@ -56,6 +59,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   let isReady = false;
 
   const mcp = createListener();
+  const drainMcp = createDrain(mcp, clock);
   registerAccess(mcp, { rules: accessRules(config, config.host), methods: [...SERVED_METHODS, 'OPTIONS'] });
   registerMcpRoutes(mcp, {
     upstreams: new Map(config.upstreams.map((upstream) => [upstream.name, routeOf(upstream, config)])),
@@ -63,6 +67,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     maxBodyBytes: config.maxBodyBytes,
   });
   const admin = createListener();
+  const drainAdmin = createDrain(admin, clock);
   registerAccess(admin, { rules: accessRules(config, config.adminHost), methods: [] });
   registerAdminRoutes(
     admin,
@@ -88,9 +93,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
     async close() {
       isReady = false;
       const handover = Promise.all([...keepers.values()].map((keeper) => keeper.close()));
-      await drain(mcp, clock, config.shutdownGraceMs);
+      await drainMcp(config.shutdownGraceMs);
       await handover;
-      await admin.close();
+      await drainAdmin(ADMIN_GRACE_MS);
       await redis?.close();
       await transport.close();
     },
@@ -131,21 +136,9 @@ function createListener(): FastifyInstance {
     logger: false,
     exposeHeadRoutes: false,
     routerOptions: { ignoreTrailingSlash: true },
-    forceCloseConnections: 'idle',
     // A request must be there in this time; an answer may take as long as it likes.
     requestTimeout: 120_000,
   });
-}
-
-/** Lets requests in flight end; what lasts longer than `graceMs` is cut off. */
-async function drain(listener: FastifyInstance, clock: Clock, graceMs: number): Promise<void> {
-  const done = new AbortController();
-  const closing = listener.close().finally(() => done.abort());
-  clock.sleep(graceMs, done.signal).then(
-    () => listener.server.closeAllConnections(),
-    () => {},
-  );
-  await closing;
 }
 
 function accessRules(config: Config, address: string): AccessRules {
