@@ -13,8 +13,9 @@ import { publicNames } from './core/resource-metadata.js';
 import { registerAccess } from './http/access.js';
 import { type AdminOptions, registerAdminRoutes } from './http/admin.js';
 import { createDrain } from './http/drain.js';
+import { createPaths, originForm } from './http/paths.js';
 import { registerMcpRoutes } from './http/routes.js';
-import { createServe, SERVED_METHODS } from './http/serve.js';
+import { createServe } from './http/serve.js';
 import type { UpstreamRoute } from './http/task.js';
 import { createPageSource } from './upstream/page-source.js';
 
@@ -40,7 +41,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const lease = redis?.watchLease(upstream.name);
     keepers.set(upstream.name, keeperFor(upstream, deps, { transport, changes, lease }));
   }
+  const mcp = createListener({ bodyLimit: config.maxBodyBytes, exposeHeadRoutes: false });
+  const mcpDrain = createDrain(mcp, clock);
   const serve = createServe({
+    ending: mcpDrain,
     listCache,
     changes,
     verified: createVerified(clock, { sharing: config.publicSharing, ttlMs: config.verifiedTtlMs }),
@@ -58,17 +62,14 @@ export function createGateway(deps: GatewayDeps): Gateway {
   });
   let isReady = false;
 
-  const mcp = createListener();
-  const drainMcp = createDrain(mcp, clock);
-  registerAccess(mcp, { rules: accessRules(config, config.host), methods: [...SERVED_METHODS, 'OPTIONS'] });
-  registerMcpRoutes(mcp, {
-    upstreams: new Map(config.upstreams.map((upstream) => [upstream.name, routeOf(upstream, config)])),
-    serve,
-    maxBodyBytes: config.maxBodyBytes,
-  });
-  const admin = createListener();
-  const drainAdmin = createDrain(admin, clock);
-  registerAccess(admin, { rules: accessRules(config, config.adminHost), methods: [] });
+  const paths = createPaths(
+    new Map(config.upstreams.map((upstream) => [upstream.name, routeOf(upstream, config)])),
+  );
+  registerAccess(mcp, { rules: accessRules(config, config.host), methodsAt: paths.methodsAt });
+  registerMcpRoutes(mcp, { paths, serve, maxBodyBytes: config.maxBodyBytes });
+  const admin = createListener({ exposeHeadRoutes: true });
+  const adminDrain = createDrain(admin, clock);
+  registerAccess(admin, { rules: accessRules(config, config.adminHost) });
   registerAdminRoutes(
     admin,
     adminOptions(parts, changes, () => isReady),
@@ -93,9 +94,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
     async close() {
       isReady = false;
       const handover = Promise.all([...keepers.values()].map((keeper) => keeper.close()));
-      await drainMcp(config.shutdownGraceMs);
+      await mcpDrain.end(config.shutdownGraceMs);
       await handover;
-      await drainAdmin(ADMIN_GRACE_MS);
+      await adminDrain.end(ADMIN_GRACE_MS);
       await redis?.close();
       await transport.close();
     },
@@ -131,11 +132,14 @@ function adminOptions(
   };
 }
 
-function createListener(): FastifyInstance {
+function createListener(options: { bodyLimit?: number; exposeHeadRoutes: boolean }): FastifyInstance {
   return Fastify({
+    ...options,
     logger: false,
-    exposeHeadRoutes: false,
     routerOptions: { ignoreTrailingSlash: true },
+    rewriteUrl: ({ url }) => originForm(url ?? ''),
+    // A target that cannot be decoded is a path that there is not.
+    frameworkErrors: (_error, _request, reply) => reply.callNotFound(),
     // A request must be there in this time; an answer may take as long as it likes.
     requestTimeout: 120_000,
   });

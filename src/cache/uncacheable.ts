@@ -9,6 +9,11 @@ import type { NotStoredReason } from '../core/reasons.js';
 
 /** How long a key stays marked, in milliseconds. */
 export const UNCACHEABLE_MS = 30_000;
+/**
+ * The same where flushes overtook its fetches, at first; it doubles up to UNCACHEABLE_MS where that goes on. One change,
+ * told on the streams of many clients, is over in a moment, and the list is to be cacheable again after it.
+ */
+export const SUPERSEDED_MS = 1_000;
 /** The same where a walk met a limit: it would meet it again, at the cost of as many pages. */
 export const LIMITED_MS = 300_000;
 /** How many keys are marked at most. */
@@ -24,6 +29,13 @@ export type Mark = 'wait' | 'walk' | 'paged' | 'keep';
 const PAGED: ReadonlySet<NotStoredReason> = new Set(['max-pages', 'max-items', 'too-large', 'deadline']);
 const WALK: ReadonlySet<NotStoredReason> = new Set(['cursor-loop', 'page-stale', 'page-failed']);
 
+interface Held {
+  readonly mark: Mark;
+  /** How long it was set for, in milliseconds. */
+  readonly forMs: number;
+  readonly until: number;
+}
+
 export interface Uncacheable {
   /**
    * Marks a key for the reason why its result was not stored; a stronger mark is not weakened.
@@ -37,14 +49,11 @@ export interface Uncacheable {
 }
 
 export function createUncacheable(clock: Clock): Uncacheable {
-  const marks = new LRUCache<string, { readonly mark: Mark; readonly until: number }>({ max: MAX_MARKS });
+  const marks = new LRUCache<string, Held>({ max: MAX_MARKS });
 
   function get(key: string): Mark | undefined {
     const found = marks.get(key);
-    if (found === undefined) return undefined;
-    if (clock.now() < found.until) return found.mark;
-    marks.delete(key);
-    return undefined;
+    return found !== undefined && clock.now() < found.until ? found.mark : undefined;
   }
 
   return {
@@ -52,12 +61,22 @@ export function createUncacheable(clock: Clock): Uncacheable {
     mark(key, reason, hasMore) {
       const mark = markFor(reason, hasMore);
       if (mark === 'wait' && get(key) !== undefined) return;
-      marks.set(key, { mark, until: clock.now() + (mark === 'paged' ? LIMITED_MS : UNCACHEABLE_MS) });
+      const now = clock.now();
+      const forMs = durationMs(mark, marks.get(key), now);
+      marks.set(key, { mark, forMs, until: now + forMs });
     },
     clear(key) {
       marks.delete(key);
     },
   };
+}
+
+function durationMs(mark: Mark, last: Held | undefined, now: number): number {
+  if (mark === 'paged') return LIMITED_MS;
+  if (mark !== 'keep') return UNCACHEABLE_MS;
+  if (last?.mark !== 'keep' || now - last.until > UNCACHEABLE_MS) return SUPERSEDED_MS;
+  // A fetch that was under way when the mark was set says nothing new.
+  return now < last.until ? last.forMs : Math.min(last.forMs * 2, UNCACHEABLE_MS);
 }
 
 function markFor(reason: NotStoredReason, hasMore: boolean): Mark {

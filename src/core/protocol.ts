@@ -32,6 +32,9 @@ export function methodShape(method: CacheableMethod): MethodShape {
   return CACHEABLE_METHODS[method];
 }
 
+/** Asks for a stream of notifications, which ends only with the subscription. */
+export const LISTEN_METHOD = 'subscriptions/listen';
+
 /** Methods that a log line may name; any other is a client's invention and stays out of the logs. */
 const OTHER_KNOWN_METHODS = new Set([
   'initialize',
@@ -42,7 +45,7 @@ const OTHER_KNOWN_METHODS = new Set([
   'logging/setLevel',
   'resources/subscribe',
   'resources/unsubscribe',
-  'subscriptions/listen',
+  LISTEN_METHOD,
   'tasks/get',
   'tasks/update',
   'tasks/list',

@@ -3,6 +3,7 @@
  * made to name this gateway (design, law 24; RFC 9728 sections 3.1 and 5.1).
  */
 import type { RawHeaders } from './headers.js';
+import { readObject, scanText } from './json.js';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
@@ -30,10 +31,27 @@ export function publicNames(publicUrl: string, upstream: string): PublicNames {
   };
 }
 
-/** The metadata document with `resource` naming this gateway; undefined where it is no such document. */
-export function renameResource(document: unknown, names: PublicNames): string | undefined {
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) return undefined;
-  return JSON.stringify({ ...document, resource: names.resource });
+/** The metadata document with `resource` naming this gateway and all else as it came; undefined where it is none. */
+export function renameResource(document: Buffer, names: PublicNames): Buffer | undefined {
+  const renamed = Buffer.from(JSON.stringify(names.resource));
+  try {
+    const { start } = scanText(document);
+    const { members } = readObject(document, start);
+    const resources = members.filter(({ key }) => key === 'resource');
+    const parts: Buffer[] = [];
+    let at = 0;
+    for (const value of resources) {
+      parts.push(document.subarray(at, value.start), renamed);
+      at = value.end;
+    }
+    if (resources.length === 0) {
+      parts.push(Buffer.from('{"resource":'), renamed, Buffer.from(members.length === 0 ? '' : ','));
+      at = start + 1;
+    }
+    return Buffer.concat([...parts, document.subarray(at)]);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The fields of an answer, each challenge pointing to the metadata at this gateway. */
@@ -41,9 +59,10 @@ export function renameChallenges(headers: RawHeaders, names: PublicNames): RawHe
   return headers.map((value, i) => {
     const isChallenge = i % 2 === 1 && headers[i - 1]?.toLowerCase() === 'www-authenticate';
     if (!isChallenge) return value;
+    // Quoted values of other parameters are passed over, whatever they say.
     return value.replace(
-      /(\bresource_metadata\s*=\s*)("(?:[^"\\]|\\.)*"|[^\s,]+)/gi,
-      `$1"${names.metadata}"`,
+      /(\bresource_metadata\s*=\s*)(?:"(?:[^"\\]|\\.)*"|[^\s,]+)|"(?:[^"\\]|\\.)*"/gi,
+      (found, name: string | undefined) => (name === undefined ? found : `${name}"${names.metadata}"`),
     );
   });
 }

@@ -7,7 +7,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type AccessRules, allowsOrigin, judgeAccess } from '../core/access.js';
 import type { RawHeaders } from '../core/headers.js';
 import { GatewayError } from '../errors.js';
-import { putOnAnswer, writeError } from './reply.js';
+import { pathOf } from './paths.js';
+import { putOnAnswer, refuse } from './reply.js';
 
 const EXPOSED = [
   'Mcp-Session-Id',
@@ -22,12 +23,12 @@ const PREFLIGHT_MAX_AGE_S = 600;
 
 export interface AccessOptions {
   readonly rules: AccessRules;
-  /** The methods that a preflight allows; none: scripts of other origins have no business here. */
-  readonly methods: readonly string[];
+  /** The methods that a preflight of a path allows, if there is such a path; absent: other origins have no business here. */
+  readonly methodsAt?: (path: string) => readonly string[] | undefined;
 }
 
 /** Lets in what the rules allow; answers everything else with 403, and preflights of those let in. */
-export function registerAccess(app: FastifyInstance, { rules, methods }: AccessOptions): void {
+export function registerAccess(app: FastifyInstance, { rules, methodsAt }: AccessOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
     const verdict = judgeAccess(request.raw.rawHeaders, rules);
     if (verdict === 'allowed') {
@@ -35,16 +36,22 @@ export function registerAccess(app: FastifyInstance, { rules, methods }: AccessO
       return;
     }
     reply.hijack();
-    writeError(reply.raw, new GatewayError(verdict), { headers: ['Connection', 'close'] });
+    refuse(request.raw, reply.raw, new GatewayError(verdict));
   });
-  if (methods.length === 0) return;
+  if (methodsAt === undefined) return;
   app.register(cors, {
-    origin: (origin, callback) =>
-      callback(null, origin !== undefined && allowsOrigin(origin, rules) ? origin : false),
-    methods: [...methods],
-    exposedHeaders: EXPOSED,
-    maxAge: PREFLIGHT_MAX_AGE_S,
-    strictPreflight: false,
+    delegator(request, callback) {
+      const { origin } = request.headers;
+      const methods = methodsAt(pathOf(request.raw));
+      callback(null, {
+        origin: origin !== undefined && allowsOrigin(origin, rules) ? origin : false,
+        methods: [...(methods ?? [])],
+        preflight: methods !== undefined,
+        exposedHeaders: EXPOSED,
+        maxAge: PREFLIGHT_MAX_AGE_S,
+        strictPreflight: false,
+      });
+    },
   });
   app.after(() => {
     app.addHook('onRequest', (request, reply, done) => {

@@ -5,6 +5,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { dashboardPage } from './dashboard.js';
+import { pathOf } from './paths.js';
 
 /** One entry as it is shown; ages and lifetimes in milliseconds. */
 export interface ShownEntry {
@@ -71,6 +72,7 @@ export function registerAdminRoutes(app: FastifyInstance, options: AdminOptions)
     done(null);
   });
   registerHealth(app, options.isReady);
+  registerNotFound(app);
   app.get('/metrics', async (_request, reply) => {
     const { text, contentType } = await options.metrics();
     return reply.header('content-type', contentType).send(text);
@@ -78,6 +80,15 @@ export function registerAdminRoutes(app: FastifyInstance, options: AdminOptions)
   app.register(async (guarded) => {
     if (options.token !== undefined) requireToken(guarded, options.token);
     registerCacheRoutes(guarded, options);
+  });
+}
+
+function registerNotFound(app: FastifyInstance): void {
+  app.setNotFoundHandler(({ raw: req }, reply) => {
+    const url = pathOf(req);
+    const methods = (['GET', 'HEAD', 'POST'] as const).filter((method) => app.hasRoute({ method, url }));
+    if (methods.length === 0) return reply.code(404).send({ error: 'there is no such path' });
+    return reply.code(405).header('allow', methods.join(', ')).send({ error: 'not a method of this path' });
   });
 }
 

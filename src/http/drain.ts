@@ -3,27 +3,43 @@
  * every connection. Left to themselves, node:http and Fastify would at once cut off a client that is slow to
  * read an answer whose last byte was written, and wait for a connection on which nothing was ever asked.
  */
+import { setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.js';
 
-/** Resolves when the listener has ended; what lasts longer than `graceMs` is cut off. */
-export type Drain = (graceMs: number) => Promise<void>;
+/** When event streams are to be ended, so that their clients see an end and not a broken connection. */
+export interface Ending {
+  /** Aborts when the listener begins to end: for streams that would go on for ever. */
+  readonly begun: AbortSignal;
+  /** Aborts when time is nearly up: for streams that still bring an answer. */
+  readonly timeUp: AbortSignal;
+}
+
+export interface Drain extends Ending {
+  /** Resolves when the listener has ended; what lasts longer than `graceMs` milliseconds is cut off. */
+  end(graceMs: number): Promise<void>;
+}
+
+/** What streams that are ended are given to say so, in milliseconds out of the grace. */
+const LAST_WORDS_MS = 250;
 
 /** Takes note of all answers from now on; call it before the listener listens. */
 export function createDrain(listener: FastifyInstance, clock: Clock): Drain {
   const open = new Set<ServerResponse>();
+  const begun = new AbortController();
+  const timeUp = new AbortController();
   const drained = new AbortController();
-  let isDraining = false;
+  setMaxListeners(0, begun.signal, timeUp.signal);
 
   function endIfDrained(): void {
-    if (isDraining && open.size === 0) drained.abort();
+    if (begun.signal.aborted && open.size === 0) drained.abort();
   }
 
   listener.addHook('onRequest', (_request, { raw: res }, done) => {
     open.add(res);
-    if (isDraining) res.shouldKeepAlive = false;
+    if (begun.signal.aborted) res.shouldKeepAlive = false;
     res.once('close', () => {
       open.delete(res);
       endIfDrained();
@@ -31,15 +47,22 @@ export function createDrain(listener: FastifyInstance, clock: Clock): Drain {
     done();
   });
 
-  return async (graceMs) => {
-    isDraining = true;
-    // Not the method of node:http, which also closes connections.
-    Server.prototype.close.call(listener.server);
-    for (const res of open) res.shouldKeepAlive = false;
-    endIfDrained();
-    // What ends the sleep early is that there is nothing left to wait for.
-    await clock.sleep(graceMs, drained.signal).catch(() => {});
-    listener.server.closeAllConnections();
-    await listener.close();
+  return {
+    begun: begun.signal,
+    timeUp: timeUp.signal,
+    async end(graceMs) {
+      // Not the method of node:http, which also closes connections.
+      Server.prototype.close.call(listener.server);
+      for (const res of open) res.shouldKeepAlive = false;
+      begun.abort();
+      endIfDrained();
+      const lastWordsMs = Math.min(LAST_WORDS_MS, graceMs / 2);
+      // What ends a sleep early is that there is nothing left to wait for.
+      await clock.sleep(graceMs - lastWordsMs, drained.signal).catch(() => {});
+      timeUp.abort();
+      await clock.sleep(lastWordsMs, drained.signal).catch(() => {});
+      listener.server.closeAllConnections();
+      await listener.close();
+    },
   };
 }

@@ -5,7 +5,7 @@
 import { contentTypeOf, endToEnd, JSON_TYPE } from '../core/headers.js';
 import { metadataPaths, type PublicNames, renameResource } from '../core/resource-metadata.js';
 import { GatewayError } from '../errors.js';
-import { parseObject, readWhole } from '../upstream/body.js';
+import { readWhole } from '../upstream/body.js';
 import type { Transport, UpstreamResponse } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
 import { relayTo, writeError, writeJson } from './reply.js';
@@ -32,7 +32,7 @@ export async function serveMetadata(exchange: Exchange, options: MetadataOptions
     return;
   }
   const whole = await readWhole(response);
-  const renamed = whole === undefined ? undefined : renameResource(parseObject(whole), options.names);
+  const renamed = whole === undefined ? undefined : renameResource(whole, options.names);
   if (renamed === undefined) writeError(exchange.res, new GatewayError('upstream-unreachable'));
   else writeJson(exchange.res, 200, renamed, []);
 }

@@ -2,6 +2,7 @@
  * Owns: requests that the cache has no part in: sent on as they came, answered as the upstream answers, byte
  * for byte and as it comes (design, law 23). What passes can be looked at; nothing of it is held back or changed.
  */
+import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { RelayResponse } from '../core/exchange.js';
 import {
@@ -38,6 +39,8 @@ export interface PassThroughOptions {
   readonly observer: Observer;
   /** Fields of the gateway's own. */
   readonly added: RawHeaders;
+  /** Aborts when an event stream is to be ended, as a stream of this listener. */
+  readonly ending: AbortSignal;
   /** What an answer's fields go out as (law 24); mostly as they are. */
   readonly rename: (headers: RawHeaders) => RawHeaders;
 }
@@ -60,7 +63,8 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
   if (type === EVENT_STREAM_TYPE) {
     const rest = tappedChunks(body, { codings, onEvent: observer.onEvent });
     const discard = () => body.destroy();
-    await relayTo(res, { status, statusText, headers, held: [], rest, discard }, options.added);
+    const stream = { status, statusText, headers, held: [], rest, discard };
+    await endingWith(options.ending, res, discard, relayTo(res, stream, options.added));
     return;
   }
   writeHead(res, status, statusText, [...headers, ...options.added]);
@@ -70,6 +74,25 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
     await pipeline(body, observed(codings, onBody), res);
   } else {
     await pipeline(body, res);
+  }
+}
+
+/** Ends a stream that is being relayed when the signal aborts: properly, as if the upstream had ended it. */
+async function endingWith(
+  signal: AbortSignal,
+  res: ServerResponse,
+  discard: () => void,
+  relaying: Promise<void>,
+): Promise<void> {
+  signal.addEventListener('abort', discard, { once: true });
+  if (signal.aborted) discard();
+  try {
+    await relaying;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    res.end();
+  } finally {
+    signal.removeEventListener('abort', discard);
   }
 }
 

@@ -4,7 +4,7 @@
  * renamed or added on the way (design, laws 12, 15 and 23).
  */
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer, EntryAnswer } from '../cache/answer.js';
 import { type CacheStatus, formatCacheStatus, wholeSeconds } from '../core/cache-status.js';
 import type { InterimSink, RelayResponse } from '../core/exchange.js';
@@ -79,11 +79,10 @@ export function writeHead(
   status: number,
   statusText: string | undefined,
   headers: RawHeaders,
-): void {
+): ServerResponse {
   const own = ownFieldsOf.get(res);
   const all = own === undefined ? [...headers] : withOwn(headers, own);
-  if (statusText === undefined) res.writeHead(status, all);
-  else res.writeHead(status, statusText, all);
+  return statusText === undefined ? res.writeHead(status, all) : res.writeHead(status, statusText, all);
 }
 
 function withOwn(headers: RawHeaders, own: RawHeaders): string[] {
@@ -207,8 +206,32 @@ export function writeError(
   writeJson(res, error.status, error.toBody(options.idRaw), options.headers ?? []);
 }
 
+/** How much of a refused body is read and thrown away, in bytes, before the client is cut off. */
+export const MAX_DISCARDED_BYTES = 134_217_728;
+/** How long the next bytes of it are waited for, in milliseconds. */
+const DISCARD_IDLE_MS = 2_000;
+
+/**
+ * Answers a request whose body is not wanted. The rest of it is read all the same, within bounds: a connection
+ * closed on a client that still sends is reset, and the client never sees why (RFC 9112 section 9.6).
+ */
+export function refuse(req: IncomingMessage, res: ServerResponse, error: GatewayError): void {
+  writeError(res, error);
+  let discarded = 0;
+  req.on('data', (chunk: Buffer) => {
+    discarded += chunk.length;
+    if (discarded > MAX_DISCARDED_BYTES) req.destroy();
+  });
+  req.setTimeout(DISCARD_IDLE_MS, () => req.destroy());
+}
+
 /** Writes a JSON body of the gateway's own. */
-export function writeJson(res: ServerResponse, status: number, body: string, headers: RawHeaders): void {
+export function writeJson(
+  res: ServerResponse,
+  status: number,
+  body: string | Buffer,
+  headers: RawHeaders,
+): void {
   const length = String(Buffer.byteLength(body));
   writeHead(res, status, undefined, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...headers]);
   res.end(body);

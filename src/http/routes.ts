@@ -1,84 +1,67 @@
 /**
- * Owns: the paths of the MCP listener: which upstream a path means, and the answer to every path and method
- * that there is not (design, section 2).
+ * Owns: the routes of the MCP listener, and the answer to every path and method that there is not (design,
+ * section 2).
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type ErrorCode, GatewayError } from '../errors.js';
-import { writeError } from './reply.js';
-import { SERVED_METHODS, type Serve } from './serve.js';
-import type { UpstreamRoute } from './task.js';
+import type { FastifyInstance } from 'fastify';
+import { GatewayError } from '../errors.js';
+import { type Paths, pathOf, SERVED_METHODS } from './paths.js';
+import { refuse, writeError, writeHead } from './reply.js';
+import type { Serve } from './serve.js';
 
 export interface McpRoutesOptions {
-  readonly upstreams: ReadonlyMap<string, UpstreamRoute>;
+  readonly paths: Paths;
   readonly serve: Serve;
   readonly maxBodyBytes: number;
 }
 
-const ALLOW = [...SERVED_METHODS, 'OPTIONS'].join(', ');
-
 /** Registers the MCP endpoints, and answers for every other path of the listener. */
 export function registerMcpRoutes(app: FastifyInstance, options: McpRoutesOptions): void {
-  const { upstreams } = options;
-  const only = upstreams.size === 1 ? [...upstreams.values()][0] : undefined;
+  const { paths, serve } = options;
   keepBodiesRaw(app, options.maxBodyBytes);
 
-  function upstreamAt(path: string): UpstreamRoute | undefined {
-    const name = /^\/mcp(?:\/([^/]+))?\/?$/.exec(path);
-    if (name === null) return undefined;
-    return name[1] === undefined ? only : upstreams.get(name[1]);
-  }
-
-  function metadataAt(path: string): UpstreamRoute | undefined {
-    return upstreams.get(/^\/\.well-known\/oauth-protected-resource\/mcp\/([^/]+)\/?$/.exec(path)?.[1] ?? '');
-  }
-
-  async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const upstream = upstreamAt(pathOf(request));
-    reply.hijack();
-    const { raw: req } = request;
-    const { raw: res } = reply;
-    if (upstream === undefined) writeError(res, new GatewayError('not-found'));
-    else
-      await options.serve.mcp({
-        req,
-        res,
-        upstream,
-        body: Buffer.isBuffer(request.body) ? request.body : undefined,
-      });
-  }
-
-  app.get('/.well-known/oauth-protected-resource/mcp/:upstream', async (request, reply) => {
-    reply.hijack();
-    const { raw: req } = request;
-    const { raw: res } = reply;
-    const upstream = metadataAt(pathOf(request));
-    if (upstream === undefined) writeError(res, new GatewayError('not-found'));
-    else await options.serve.metadata({ req, res, upstream, body: undefined });
+  app.route({
+    method: [...SERVED_METHODS],
+    url: '/mcp/:upstream?',
+    async handler({ raw: req, body }, reply) {
+      reply.hijack();
+      const { raw: res } = reply;
+      const upstream = paths.upstreamAt(pathOf(req));
+      if (upstream === undefined) writeError(res, new GatewayError('not-found'));
+      else await serve.mcp({ req, res, upstream, body: Buffer.isBuffer(body) ? body : undefined });
+    },
   });
 
-  for (const url of ['/mcp', '/mcp/:upstream'])
-    app.route({ method: [...SERVED_METHODS], url, handler: handle });
-
-  app.setNotFoundHandler((request, reply) => {
+  app.get('/.well-known/oauth-protected-resource/mcp/:upstream', async ({ raw: req }, reply) => {
     reply.hijack();
-    const path = pathOf(request);
-    const allow =
-      upstreamAt(path) !== undefined ? ALLOW : metadataAt(path) !== undefined ? 'GET, OPTIONS' : undefined;
-    const error = new GatewayError(allow === undefined ? 'not-found' : 'method-not-allowed');
-    writeError(reply.raw, error, { headers: allow === undefined ? [] : ['Allow', allow] });
+    const { raw: res } = reply;
+    const upstream = paths.metadataAt(pathOf(req));
+    if (upstream === undefined) writeError(res, new GatewayError('not-found'));
+    else await serve.metadata({ req, res, upstream, body: undefined });
   });
 
-  app.setErrorHandler((error: { statusCode?: number }, _request, reply) => {
+  app.setNotFoundHandler(({ raw: req }, reply) => {
     reply.hijack();
-    const detail = {
-      detail: `At most ${options.maxBodyBytes} bytes are taken (MAX_BODY_BYTES).`,
-      cause: error,
-    };
-    const code = codeFor(error.statusCode);
-    // What is still on its way of a refused body must not be taken for the next request.
-    const headers = ['Connection', 'close'];
-    writeError(reply.raw, new GatewayError(code, code === 'body-too-large' ? detail : { cause: error }), {
-      headers,
+    const methods = paths.methodsAt(pathOf(req));
+    if (methods === undefined) writeError(reply.raw, new GatewayError('not-found'));
+    else {
+      const headers = ['Allow', methods.join(', ')];
+      if (req.method === 'OPTIONS') writeHead(reply.raw, 204, undefined, headers).end();
+      else writeError(reply.raw, new GatewayError('method-not-allowed'), { headers });
+    }
+  });
+
+  app.setErrorHandler((error: { statusCode?: number }, { raw: req }, reply) => {
+    reply.hijack();
+    const { raw: res } = reply;
+    if (error.statusCode === 413) {
+      const detail = `At most ${options.maxBodyBytes} bytes are taken (MAX_BODY_BYTES).`;
+      refuse(req, res, new GatewayError('body-too-large', { detail, cause: error }));
+      return;
+    }
+    const isTheirs = error.statusCode !== undefined && error.statusCode < 500;
+    // Where a body could not be read, what is still on its way must not be taken for the next request.
+    writeError(res, new GatewayError(isTheirs ? 'bad-request' : 'internal', { cause: error }), {
+      headers: ['Connection', 'close'],
     });
   });
 }
@@ -93,13 +76,4 @@ function keepBodiesRaw(app: FastifyInstance, bodyLimit: number): void {
     if (headers['content-type'] !== undefined) headers['content-type'] = 'application/octet-stream';
     done();
   });
-}
-
-function pathOf(request: FastifyRequest): string {
-  return (request.raw.url ?? '').split('?', 1)[0] ?? '';
-}
-
-function codeFor(status: number | undefined): ErrorCode {
-  if (status === 413) return 'body-too-large';
-  return status !== undefined && status < 500 ? 'bad-request' : 'internal';
 }

@@ -9,7 +9,7 @@ import { type CacheableRequest, classify } from '../core/classify.js';
 import { type RawHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
 import { cacheKeys } from '../core/key.js';
 import { type RpcMessage, readMessage } from '../core/message.js';
-import { isCacheableMethod, knownMethod } from '../core/protocol.js';
+import { isCacheableMethod, knownMethod, LISTEN_METHOD } from '../core/protocol.js';
 import type { BypassReason } from '../core/reasons.js';
 import { bodyForPage } from '../core/request-body.js';
 import { renameChallenges } from '../core/resource-metadata.js';
@@ -18,10 +18,9 @@ import { beginExchange, type Exchange } from './exchange.js';
 import { serveMetadata } from './metadata.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { observedRelay, passThrough } from './passthrough.js';
+import { SERVED_METHODS } from './paths.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
 import type { ServeDeps, Task, UpstreamRoute } from './task.js';
-
-export const SERVED_METHODS = ['POST', 'GET', 'DELETE'] as const;
 
 export interface ServeInput {
   readonly req: IncomingMessage;
@@ -132,9 +131,15 @@ async function bypass(
     transport: deps.transport,
     timeoutMs: task.upstream.timeoutMs,
     added,
+    ending: isEndless(task) ? deps.ending.begun : deps.ending.timeUp,
     observer: createObserver(deps, task),
     rename: (headers) => renamed(headers, task.upstream),
   });
+}
+
+/** Whether a stream that answers is one of notifications, which no result will ever end. */
+function isEndless({ outgoing, message }: Task): boolean {
+  return outgoing.method === 'GET' || message?.method === LISTEN_METHOD;
 }
 
 function renamed(headers: RawHeaders, { names }: UpstreamRoute): RawHeaders {

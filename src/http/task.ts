@@ -13,6 +13,7 @@ import type { PublicNames } from '../core/resource-metadata.js';
 import type { Logger } from '../telemetry.js';
 import type { PageSource } from '../upstream/page-source.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
+import type { Ending } from './drain.js';
 import type { ExchangeDeps } from './exchange.js';
 
 /** One upstream as the routes know it. */
@@ -37,6 +38,7 @@ export interface ServeDeps {
   readonly pageSource: PageSource;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly ending: Ending;
   readonly onEnd: ExchangeDeps['onEnd'];
   readonly onFetched: (upstream: string, durationMs: number) => void;
   readonly authHeaders: readonly string[];

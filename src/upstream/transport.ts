@@ -2,6 +2,8 @@
  * Owns: one HTTP exchange with an upstream, on undici: connections, aborts, and the mapping of its errors to
  * ours. Follows no redirect, retries nothing, decodes nothing (design, law 23).
  */
+import dns from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import type { RawHeaders } from '../core/headers.js';
@@ -35,7 +37,7 @@ export interface Transport {
 
 export function createTransport(): Transport {
   // Time limits are the callers': an event stream may be silent for as long as it likes.
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { lookup } });
   return {
     async send(outgoing, { signal }) {
       try {
@@ -63,6 +65,17 @@ export function createTransport(): Transport {
     close: () => agent.destroy(),
   };
 }
+
+const LOOPBACKS = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+/** `localhost` is both loopback addresses, whichever of them the machine's own tables know (RFC 6761 section 6.3). */
+const lookup: LookupFunction = (hostname, options, callback) => {
+  if (hostname.toLowerCase() === 'localhost' && options.all === true) callback(null, LOOPBACKS);
+  else dns.lookup(hostname, options, callback);
+};
 
 /** What a failed exchange is to a client; the cause is for the log. */
 export function toGatewayError(error: unknown, signal: AbortSignal): GatewayError {

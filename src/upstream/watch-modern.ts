@@ -4,7 +4,7 @@
  */
 
 import { isObject } from '../core/change.js';
-import { ACKNOWLEDGED, ERROR_CODE, HEADER, META, MODERN_VERSION } from '../core/protocol.js';
+import { ACKNOWLEDGED, ERROR_CODE, HEADER, LISTEN_METHOD, META, MODERN_VERSION } from '../core/protocol.js';
 import { errorCodeOf, parseObject } from './body.js';
 import type { UpstreamResponse } from './transport.js';
 import { isEventStream, messagesOf, readAnswer, type Wire } from './watch-wire.js';
@@ -30,7 +30,6 @@ export interface AttemptContext {
   readonly headTimer: () => () => void;
 }
 
-const LISTEN = 'subscriptions/listen';
 const ASKED_FOR = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true } as const;
 
 /** JSON-RPC errors by which a modern server says that it is one (basic/versioning, Backward Compatibility). */
@@ -46,7 +45,7 @@ export async function watchModern(context: AttemptContext, id: string): Promise<
   const response = await context.wire
     .post(
       listenRequest(id, context.clientInfo),
-      ['mcp-protocol-version', MODERN_VERSION, HEADER.method, LISTEN],
+      ['mcp-protocol-version', MODERN_VERSION, HEADER.method, LISTEN_METHOD],
       context.signal,
     )
     .finally(stopTimer);
@@ -58,7 +57,7 @@ function listenRequest(id: string, clientInfo: AttemptContext['clientInfo']): ob
   return {
     jsonrpc: '2.0',
     id,
-    method: LISTEN,
+    method: LISTEN_METHOD,
     params: {
       _meta: {
         [META.protocolVersion]: MODERN_VERSION,

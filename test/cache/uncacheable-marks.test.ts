@@ -4,6 +4,7 @@ import {
   LIMITED_MS,
   MAX_MARKS,
   type Mark,
+  SUPERSEDED_MS,
   UNCACHEABLE_MS,
 } from '../../src/cache/uncacheable.js';
 import { NOT_STORED_REASONS, type NotStoredReason } from '../../src/core/reasons.js';
@@ -31,10 +32,32 @@ describe('laws 10 and 16: keys that proved uncacheable are remembered for a whil
     const mark = markOfList(reason);
     expect(marks.get('k')).toBe(mark);
     expect(marks.get('other')).toBeUndefined();
-    clock.advance((mark === 'paged' ? LIMITED_MS : UNCACHEABLE_MS) - 1);
+    const forMs = { paged: LIMITED_MS, keep: SUPERSEDED_MS, wait: UNCACHEABLE_MS, walk: UNCACHEABLE_MS }[
+      mark
+    ];
+    clock.advance(forMs - 1);
     expect(marks.get('k')).toBe(mark);
     clock.advance(1);
     expect(marks.get('k')).toBeUndefined();
+  });
+
+  test('for long only where flushes overtake it again and again', () => {
+    const { clock, marks } = createMarks();
+    const supersede = () => {
+      marks.mark('k', 'superseded', true);
+      let forMs = 0;
+      for (; marks.get('k') !== undefined; forMs += 500) clock.advance(500);
+      return forMs;
+    };
+    expect([supersede(), supersede(), supersede()]).toEqual([1_000, 2_000, 4_000]);
+    for (let i = 0; i < 10; i += 1) supersede();
+    expect(supersede()).toBe(UNCACHEABLE_MS);
+    clock.advance(UNCACHEABLE_MS + 1);
+    expect(supersede(), 'after a quiet while').toBe(SUPERSEDED_MS);
+    marks.mark('k', 'superseded', true);
+    marks.mark('k', 'superseded', true);
+    clock.advance(2 * SUPERSEDED_MS);
+    expect(marks.get('k'), 'two fetches of one time count once').toBeUndefined();
   });
 
   test.each(LIMITS)('%s of a single page leaves nothing to be kept by pages', (reason) => {

@@ -43,6 +43,19 @@ describe('the admin listener', () => {
     expect(u.list[0].remainingMs).toBeLessThanOrEqual(60_000);
   });
 
+  test('answers a method that a path does not have with 405, and HEAD as GET', async () => {
+    const ask = async (method: string, path: string) => {
+      const { status, headers } = await fetch(`${gateway.adminUrl}${path}`, { method });
+      return [status, headers.get('allow')];
+    };
+    expect(await ask('POST', '/cache')).toEqual([405, 'GET, HEAD']);
+    expect(await ask('GET', '/cache/flush')).toEqual([405, 'POST']);
+    expect(await ask('DELETE', '/')).toEqual([405, 'GET, HEAD']);
+    expect(await ask('POST', '/readyz')).toEqual([405, 'GET, HEAD']);
+    expect(await ask('GET', '/nope')).toEqual([404, null]);
+    expect(await ask('HEAD', '/healthz')).toEqual([200, null]);
+  });
+
   test('flushes one upstream, or all, and tells which', async () => {
     for (const name of ['u', 'v']) await rpc(gateway.endpoint(name), 'tools/list');
     const one = await fetch(`${gateway.adminUrl}/cache/flush?upstream=u`, { method: 'POST' });

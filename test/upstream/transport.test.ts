@@ -1,5 +1,6 @@
 /** One exchange with an upstream: law 23, cases C43, C50. */
-import type { ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/errors.js';
 import { createTransport, type Outgoing, toGatewayError } from '../../src/upstream/transport.js';
@@ -15,6 +16,11 @@ const never = new AbortController().signal;
 function outgoing(url: string, fields: Partial<Outgoing> = {}): Outgoing {
   const { origin, pathname, search } = new URL(url);
   return { method: 'POST', origin, path: pathname + search, headers: [], body: Buffer.from('{}'), ...fields };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 async function read(body: AsyncIterable<Buffer>): Promise<string> {
@@ -47,6 +53,17 @@ describe('a request', () => {
     await transport.send({ method, origin, path: '/mcp', headers: [] }, { signal: never });
     expect(upstream.requests[0]).toMatch(new RegExp(`^${method} /mcp HTTP/1.1\r\n`));
     expect(upstream.requests[0]).not.toMatch(/content-length: [1-9]|transfer-encoding/i);
+  });
+});
+
+describe('localhost', () => {
+  test.each(['127.0.0.1', '::1'])('is found where only %s listens (C68)', async (address) => {
+    const server = createServer((req, res) => void res.end(req.headers.host)).listen(0, address);
+    closing({ close: async () => void server.close() });
+    await once(server, 'listening');
+    const port = portOf(server);
+    const { body } = await transport.send(outgoing(`http://localhost:${port}/mcp`), { signal: never });
+    expect(await read(body)).toBe(`localhost:${port}`);
   });
 });
 
