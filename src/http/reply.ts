@@ -208,7 +208,7 @@ export function writeError(
 
 /** How much of a refused body is read and thrown away, in bytes, before the client is cut off. */
 export const MAX_DISCARDED_BYTES = 134_217_728;
-/** How long the next bytes of it are waited for, in milliseconds. */
+/** How long its next bytes, or the next request, are waited for, in milliseconds. */
 const DISCARD_IDLE_MS = 2_000;
 
 /**
@@ -222,7 +222,8 @@ export function refuse(req: IncomingMessage, res: ServerResponse, error: Gateway
     discarded += chunk.length;
     if (discarded > MAX_DISCARDED_BYTES) req.destroy();
   });
-  req.setTimeout(DISCARD_IDLE_MS, () => req.destroy());
+  // Once the answer is out Node sets the time for which it keeps an idle connection.
+  res.once('finish', () => req.socket.setTimeout(DISCARD_IDLE_MS));
 }
 
 /** Writes a JSON body of the gateway's own. */
