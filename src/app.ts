@@ -12,6 +12,7 @@ import { type AccessRules, isLoopbackAddress } from './core/access.js';
 import { publicNames } from './core/resource-metadata.js';
 import { registerAccess } from './http/access.js';
 import { type AdminOptions, registerAdminRoutes } from './http/admin.js';
+import { readDashboard } from './http/dashboard.js';
 import { createDrain } from './http/drain.js';
 import { createPaths, originForm } from './http/paths.js';
 import { registerMcpRoutes } from './http/routes.js';
@@ -61,6 +62,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     varyHeaders: config.varyHeaders,
   });
   let isReady = false;
+  let mcpUrl = '';
 
   const paths = createPaths(
     new Map(config.upstreams.map((upstream) => [upstream.name, routeOf(upstream, config)])),
@@ -70,10 +72,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const admin = createListener({ exposeHeadRoutes: true });
   const adminDrain = createDrain(admin, clock);
   registerAccess(admin, { rules: accessRules(config, config.adminHost) });
-  registerAdminRoutes(
-    admin,
-    adminOptions(parts, changes, () => isReady),
-  );
+  registerAdminRoutes(admin, adminOptions(parts, changes, { isReady: () => isReady, url: () => mcpUrl }));
 
   async function headStart(): Promise<void> {
     await redis?.start();
@@ -86,6 +85,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       const adminUrl = await admin.listen({ host: config.adminHost, port: config.adminPort });
       await Promise.race([headStart(), clock.sleep(HEAD_START_MS)]);
       const url = await mcp.listen({ host: config.host, port: config.port });
+      mcpUrl = url;
       isReady = true;
       log.info({ url, adminUrl }, 'listening');
       return { url, adminUrl };
@@ -106,7 +106,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
 function adminOptions(
   { deps, overview, metrics, memory, keepers, redis }: Parts,
   changes: Changes,
-  isReady: () => boolean,
+  { isReady, url }: Pick<AdminOptions, 'isReady'> & { readonly url: () => string },
 ): AdminOptions {
   const { config, log } = deps;
   const readings = {
@@ -117,6 +117,8 @@ function adminOptions(
   return {
     isReady,
     token: config.adminToken,
+    page: readDashboard(),
+    process: () => ({ ...overview.times(), url: url() }),
     metrics: async () => ({ text: await metrics.text(readings), contentType: metrics.contentType }),
     upstreams: overview.upstreams,
     entries: overview.entries,

@@ -27,6 +27,8 @@ export interface Tally {
   coalesced: number;
   /** Requests that the upstream was spared: pages of answers that came from memory. */
   upstreamCallsSaved: number;
+  /** Why answers did not come fresh from the cache. */
+  readonly reasons: Record<string, number>;
 }
 
 /** What is read when somebody asks for the numbers. */
@@ -119,7 +121,7 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
         notStored.inc({ upstream, reason });
       if (collapsed === true) coalesced.inc({ upstream });
       else if (outcome === 'miss') pages.inc({ upstream }, count);
-      add(tallies.get(upstream), { outcome, collapsed: collapsed === true, pages: count });
+      add(tallies.get(upstream), { outcome, reason, collapsed: collapsed === true, pages: count });
     },
     upstreamFetch: (upstream, durationMs) => fetches.observe({ upstream }, durationMs / 1000),
     walkEnded: (upstream, reason) => walksEnded.inc({ upstream, reason }),
@@ -145,18 +147,20 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
 }
 
 function newTally(): Tally {
-  return { hits: 0, misses: 0, stale: 0, bypassed: 0, coalesced: 0, upstreamCallsSaved: 0 };
+  return { hits: 0, misses: 0, stale: 0, bypassed: 0, coalesced: 0, upstreamCallsSaved: 0, reasons: {} };
 }
 
 function add(
   tally: Tally | undefined,
   {
     outcome,
+    reason,
     collapsed,
     pages,
-  }: { readonly outcome: Outcome; readonly collapsed: boolean; readonly pages: number },
+  }: Pick<CountedRequest, 'outcome' | 'reason'> & { readonly collapsed: boolean; readonly pages: number },
 ): void {
   if (tally === undefined) return;
+  if (outcome !== 'hit' && reason !== undefined) tally.reasons[reason] = (tally.reasons[reason] ?? 0) + 1;
   if (outcome === 'hit') tally.hits += 1;
   else if (outcome === 'miss') tally.misses += 1;
   else if (outcome === 'stale') tally.stale += 1;

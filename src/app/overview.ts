@@ -30,6 +30,8 @@ export interface OverviewDeps {
 }
 
 export interface Overview {
+  /** When the process started, and what time it is now. */
+  times(): { readonly since: string; readonly now: string };
   flushed(upstream: string, reason: string, entries: number): void;
   upstreams(): readonly ShownUpstream[];
   entries(upstream: string, page: { readonly offset: number; readonly limit: number }): readonly ShownEntry[];
@@ -60,6 +62,7 @@ export function createOverview(deps: OverviewDeps): Overview {
   }
 
   return {
+    times: () => ({ since: wallTime(startedAt), now: wallTime(clock.now()) }),
     flushed(upstream, reason, entries) {
       const flush = { at: wallTime(clock.now()), upstream, reason, entries };
       last.set(upstream, flush);

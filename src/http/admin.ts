@@ -3,8 +3,8 @@
  * Health tells of the process alone: no upstream and no tier is asked. Shows digests, never values or tokens.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { dashboardPage } from './dashboard.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { DashboardPage } from './dashboard.js';
 import { pathOf } from './paths.js';
 
 /** One entry as it is shown; ages and lifetimes in milliseconds. */
@@ -32,6 +32,8 @@ export interface ShownUpstream {
   readonly bypassed: number;
   readonly coalesced: number;
   readonly upstreamCallsSaved: number;
+  /** How often answers did not come fresh from the cache, by the word that `Cache-Status` gives for it. */
+  readonly reasons: Readonly<Record<string, number>>;
   readonly watch: { readonly state: string; readonly since: string };
   readonly lastFlush: { readonly at: string; readonly reason: string; readonly entries: number } | null;
 }
@@ -41,7 +43,10 @@ export interface AdminOptions {
   readonly isReady: () => boolean;
   /** Absent: `/cache` and `/` are open to whoever reaches the listener. */
   readonly token: string | undefined;
+  readonly page: DashboardPage;
   readonly metrics: () => Promise<{ readonly text: string; readonly contentType: string }>;
+  /** When the process started and what time it is now, as ISO 8601, and the address of the MCP listener. */
+  readonly process: () => { readonly since: string; readonly now: string; readonly url: string };
   readonly upstreams: () => readonly ShownUpstream[];
   readonly tiers: () => {
     readonly memory: { readonly bytes: number; readonly maxBytes: number };
@@ -78,7 +83,7 @@ export function registerAdminRoutes(app: FastifyInstance, options: AdminOptions)
     return reply.header('content-type', contentType).send(text);
   });
   app.register(async (guarded) => {
-    if (options.token !== undefined) requireToken(guarded, options.token);
+    if (options.token !== undefined) requireToken(guarded, options.token, options.page);
     registerCacheRoutes(guarded, options);
   });
 }
@@ -102,17 +107,7 @@ export function registerHealth(app: FastifyInstance, isReady: () => boolean): vo
 }
 
 function registerCacheRoutes(app: FastifyInstance, options: AdminOptions): void {
-  app.get('/', (_request, reply) =>
-    reply
-      .header('content-type', 'text/html; charset=utf-8')
-      .header(
-        'content-security-policy',
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
-      )
-      .header('x-content-type-options', 'nosniff')
-      .header('referrer-policy', 'no-referrer')
-      .send(dashboardPage),
-  );
+  app.get('/', (_request, reply) => sendPage(reply, options.page));
   app.get<{ Querystring: Record<string, unknown> }>('/cache', (request, reply) => {
     const { upstream } = request.query;
     const shown = options.upstreams();
@@ -121,6 +116,7 @@ function registerCacheRoutes(app: FastifyInstance, options: AdminOptions): void 
     const page = pageOf(request.query);
     const listed = shown.filter(({ name }) => upstream === undefined || name === upstream);
     return reply.header('cache-control', 'no-store').send({
+      ...options.process(),
       tiers: options.tiers(),
       flushes: options.flushes(),
       ...page,
@@ -153,13 +149,27 @@ function wholeNumber(text: unknown, preset: number, max: number): number {
   return typeof text === 'string' && /^\d{1,15}$/.test(text) ? Math.min(Number(text), max) : preset;
 }
 
+/** The page holds nothing of the cache: it asks for that itself. */
+function sendPage(reply: FastifyReply, { html, contentSecurityPolicy }: DashboardPage): FastifyReply {
+  return reply
+    .header('content-type', 'text/html; charset=utf-8')
+    .header('content-security-policy', contentSecurityPolicy)
+    .header('x-content-type-options', 'nosniff')
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'no-store')
+    .send(html);
+}
+
 /** Compared by digest and in constant time, so that neither length nor a common beginning can be measured. */
-function requireToken(app: FastifyInstance, token: string): void {
+function requireToken(app: FastifyInstance, token: string, page: DashboardPage): void {
   const expected = digest(`Bearer ${token}`);
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     const given = digest((request.headers.authorization ?? '').replace(/^bearer /i, 'Bearer '));
     if (timingSafeEqual(given, expected)) return;
-    await reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'the admin token is needed' });
+    reply.code(401).header('www-authenticate', 'Bearer');
+    // A browser cannot send a token before there is a page to ask for it.
+    if (request.routeOptions.url === '/') await sendPage(reply, page);
+    else await reply.send({ error: 'the admin token is needed' });
   });
 }
 

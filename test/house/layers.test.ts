@@ -33,7 +33,7 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   'lru-cache': ['cache'],
   ioredis: ['cache', 'app'],
   pino: ['telemetry'],
-  'node:fs': ['main'],
+  'node:fs': ['main', 'http'],
   'node:process': ['main'],
   'node:perf_hooks': ['clock'],
   'node:timers': ['clock'],
@@ -48,7 +48,7 @@ const HOMES: readonly {
   readonly homes: readonly string[];
 }[] = [
   { what: 'the time of day', pattern: /\bDate\.now\b|\bnew Date\b|\bperformance\./, homes: ['clock.ts'] },
-  { what: 'timers', pattern: /\bset(Timeout|Interval)\b/, homes: ['clock.ts'] },
+  { what: 'timers', pattern: /(?<!\.)\bset(Timeout|Interval)\b/, homes: ['clock.ts'] },
   { what: 'the process', pattern: /\bprocess[.[]/, homes: ['main.ts', 'healthcheck.ts'] },
   { what: 'chance', pattern: /\bMath\.random\b/, homes: ['main.ts'] },
   { what: 'the console', pattern: /\bconsole\b/, homes: [] },
