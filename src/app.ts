@@ -46,6 +46,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const mcpDrain = createDrain(mcp, clock);
   const serve = createServe({
     ending: mcpDrain,
+    tracer: deps.tracer,
     listCache,
     changes,
     verified: createVerified(clock, { sharing: config.publicSharing, ttlMs: config.verifiedTtlMs }),

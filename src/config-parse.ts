@@ -41,6 +41,8 @@ export function parseValue(setting: Setting, text: string): Parsed {
       return isFieldValue(text) ? { value: text } : fault('a secret', expectation(setting.kind));
     case 'choice':
       return setting.kind.of.includes(text) ? { value: text } : fault(quote(text), expectation(setting.kind));
+    case 'boolean':
+      return parseBoolean(setting.kind, text);
     case 'header-names':
       return parseHeaderNames(setting.kind, text);
     case 'header-map':
@@ -66,11 +68,21 @@ export function parseValue(setting: Setting, text: string): Parsed {
   }
 }
 
+/** What is false must read as false, and a slip of the pen as neither. */
+function parseBoolean(kind: SettingKind, text: string): Parsed {
+  const word = text.toLowerCase();
+  if (['true', '1', 'yes'].includes(word)) return { value: 'true' };
+  if (['false', '0', 'no'].includes(word)) return { value: 'false' };
+  return fault(quote(text), expectation(kind));
+}
+
 /** What a value of this kind must be, in words. */
 export function expectation(kind: SettingKind): string {
   switch (kind.type) {
     case 'integer':
       return `a whole number from ${kind.min} to ${kind.max}, in digits`;
+    case 'boolean':
+      return 'true, 1 or yes; false, 0 or no';
     case 'text':
       return 'a host name or address without blanks';
     case 'secret':

@@ -2,6 +2,7 @@
 
 export type SettingKind =
   | { readonly type: 'integer'; readonly min: number; readonly max: number }
+  | { readonly type: 'boolean' }
   | { readonly type: 'text' }
   | { readonly type: 'secret' }
   | { readonly type: 'choice'; readonly of: readonly string[] }

@@ -189,6 +189,12 @@ export const SETTINGS = [
     default: 'info',
     meaning: 'least severe level that is logged',
   },
+  {
+    name: 'LOG_PRETTY',
+    kind: { type: 'boolean' },
+    default: 'false',
+    meaning: 'log lines for people instead of JSON',
+  },
 ] as const satisfies readonly Setting[];
 
 /** Settings of one upstream, each `UPSTREAM_<NAME>_` and this name. A default of another setting is named in it. */

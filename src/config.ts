@@ -60,6 +60,7 @@ export interface Config {
   readonly maxBodyBytes: number;
   readonly shutdownGraceMs: number;
   readonly logLevel: string;
+  readonly logPretty: boolean;
 }
 
 export class ConfigError extends Error {
@@ -167,6 +168,7 @@ function build(reader: Reader, named: readonly NamedUrl[]): Config {
     maxBodyBytes: integer('MAX_BODY_BYTES'),
     shutdownGraceMs: integer('SHUTDOWN_GRACE_MS'),
     logLevel: text('LOG_LEVEL'),
+    logPretty: text('LOG_PRETTY') === 'true',
   };
 }
 

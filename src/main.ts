@@ -5,11 +5,14 @@ import { createGateway } from './app.js';
 import { helpText } from './cli.js';
 import { createClock } from './clock.js';
 import { ConfigError, parseConfig, type Resolved } from './config.js';
-import { createLogger } from './telemetry.js';
+import { createLogger, prettyDestination } from './telemetry.js';
 
 /** Exit statuses of sysexits.h: a wrong command line, and a wrong configuration. */
 const EX_USAGE = 64;
 const EX_CONFIG = 78;
+
+/** How long the last traces may take to be sent, in milliseconds. */
+const LAST_TRACES_MS = 2_000;
 
 const version = readVersion();
 
@@ -41,9 +44,19 @@ function checkText(resolved: readonly Resolved[]): string {
   return resolved.map((r) => `${r.variable}=${r.value}${r.isDefault ? '  (default)' : ''}`).join('\n');
 }
 
+/** By the standard variables, which the OpenTelemetry packages read themselves. */
+function wantsTraces(env: Readonly<Record<string, string | undefined>>): boolean {
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT ?? '';
+  return endpoint !== '' && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true';
+}
+
 async function run(): Promise<void> {
   const { config } = readConfig();
-  const log = createLogger(config.logLevel);
+  const log = createLogger(config.logLevel, config.logPretty ? await prettyDestination() : undefined);
+  const clock = createClock();
+  const tracer = wantsTraces(process.env)
+    ? (await import('./tracing-otel.js')).createOtelTracer(version)
+    : undefined;
   for (const { name, policy } of config.upstreams) {
     if (policy.minTtlMs > 0) {
       log.warn(
@@ -52,13 +65,18 @@ async function run(): Promise<void> {
       );
     }
   }
-  const gateway = createGateway({ config, clock: createClock(), log, version, random: Math.random });
+  const gateway = createGateway({ config, clock, log, version, random: Math.random, tracer });
   let isClosing = false;
   const close = (signal: NodeJS.Signals) => {
     if (isClosing) process.exit(1);
     isClosing = true;
     log.info({ signal }, 'closing');
-    gateway.close().then(
+    const closed = gateway.close();
+    const closedWithTraces =
+      tracer === undefined
+        ? closed
+        : closed.then(() => Promise.race([tracer.close(), clock.sleep(LAST_TRACES_MS)]));
+    closedWithTraces.then(
       () => process.exit(0),
       (error: unknown) => {
         log.error({ err: error }, 'closing failed');

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.js';
 import type { Config, UpstreamConfig } from '../config.js';
 import type { RedisAddress } from '../core/redis-url.js';
 import type { Logger } from '../telemetry.js';
+import type { Tracer } from '../tracing.js';
 import { createTransport, type Transport } from '../upstream/transport.js';
 import { createWatch } from '../upstream/watch.js';
 import { createMetrics, type Metrics } from './metrics.js';
@@ -21,6 +22,8 @@ export interface GatewayDeps {
   readonly version: string;
   /** A number from 0 up to, and without, 1. */
   readonly random: () => number;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /** What the parts of a gateway share. */

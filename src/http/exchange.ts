@@ -8,6 +8,7 @@ import type { RawHeaders } from '../core/headers.js';
 import type { Outcome } from '../core/reasons.js';
 import { GatewayError } from '../errors.js';
 import type { Logger } from '../telemetry.js';
+import type { RequestSpan, TracedEnd } from '../tracing.js';
 
 /** What the log line tells; filled while the request is answered. */
 export interface Summary {
@@ -30,6 +31,8 @@ export interface Exchange {
   readonly summary: Summary;
   /** Aborts when the client has left, or the deadline passed. */
   readonly signal: AbortSignal;
+  /** Present where requests are traced, once it is known what was asked. */
+  span: RequestSpan | undefined;
   /** From now on the exchange may take at most `ms` milliseconds, until the deadline is lifted. */
   setDeadline(ms: number): void;
   liftDeadline(): void;
@@ -53,15 +56,17 @@ export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: E
     abort.abort(new Error('the client has left'));
     const durationMs = Math.round((clock.now() - startedAt) * 1000) / 1000;
     deps.onEnd(summary, durationMs);
+    exchange.span?.end(tracedEnd(summary, res));
     const { error, ...told } = summary;
     const line = { ...told, status: res.statusCode, complete: res.writableFinished, durationMs };
     if (error === undefined) log.info(line, 'request');
     else log.warn({ ...line, err: error }, 'request');
   });
-  return {
+  const exchange: Exchange = {
     res,
     headers: req.rawHeaders,
     summary,
+    span: undefined,
     signal: abort.signal,
     setDeadline(ms) {
       deadline = new AbortController();
@@ -72,4 +77,11 @@ export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: E
     },
     liftDeadline: () => deadline.abort(),
   };
+  return exchange;
+}
+
+function tracedEnd({ outcome, reason, collapsed, pages, error }: Summary, res: ServerResponse): TracedEnd {
+  const failed = error instanceof GatewayError ? error.code : error === undefined ? undefined : 'broken-off';
+  const failure = res.writableFinished ? failed : (failed ?? 'client-left');
+  return { status: res.statusCode, outcome, reason, collapsed, pages, failure };
 }

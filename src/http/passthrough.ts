@@ -18,6 +18,7 @@ import { tappedChunks } from '../upstream/tap.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
 import { flushHead, relayTo, writeHead } from './reply.js';
+import { traced } from './traced.js';
 
 /** Who is told of what passes. Each is awaited before that goes on to the client. */
 export interface Observer {
@@ -53,7 +54,12 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
   const { res, signal } = exchange;
   const { observer } = options;
   exchange.setDeadline(options.timeoutMs);
-  const response = await options.transport.send(options.outgoing, { signal });
+  const response = await traced(
+    exchange.span,
+    options.outgoing,
+    (outgoing) => options.transport.send(outgoing, { signal }),
+    ({ status }) => status,
+  );
   exchange.liftDeadline();
   await observer.onStatus(response.status);
   const headers = options.rename(endToEnd(response.headers));

@@ -8,7 +8,7 @@ import type { CacheCall } from '../cache/list-cache.js';
 import { type CacheableRequest, classify } from '../core/classify.js';
 import { type RawHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
 import { cacheKeys } from '../core/key.js';
-import { type RpcMessage, readMessage } from '../core/message.js';
+import { parseMember, type RpcMessage, readMessage } from '../core/message.js';
 import { isCacheableMethod, knownMethod, LISTEN_METHOD } from '../core/protocol.js';
 import type { BypassReason } from '../core/reasons.js';
 import { bodyForPage } from '../core/request-body.js';
@@ -21,6 +21,7 @@ import { observedRelay, passThrough } from './passthrough.js';
 import { SERVED_METHODS } from './paths.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
 import type { ServeDeps, Task, UpstreamRoute } from './task.js';
+import { traced } from './traced.js';
 
 export interface ServeInput {
   readonly req: IncomingMessage;
@@ -82,6 +83,13 @@ async function serveTask(deps: ServeDeps, exchange: Exchange, task: Task): Promi
   const { message } = task;
   const { summary } = exchange;
   summary.method = message === undefined ? task.outgoing.method : knownMethod(message.method ?? '');
+  exchange.span = deps.tracer?.begin({
+    upstream: task.upstream.name,
+    method: summary.method,
+    headers: exchange.headers,
+    meta: (name) =>
+      message?.kind === 'request' ? parseMember(message.bytes, message.meta, name) : undefined,
+  });
   if (message === undefined) {
     await bypass(deps, exchange, task, []);
     return;
@@ -184,7 +192,12 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
       const further =
         cursorRaw === undefined ? outgoing : { ...outgoing, body: bodyForPage(rpc, cursorRaw, String(id)) };
       const startedAt = deps.clock.now();
-      const fetched = await deps.pageSource({ outgoing: further, method, id }, options);
+      const fetched = await traced(
+        exchange.span,
+        further,
+        (sent) => deps.pageSource({ outgoing: sent, method, id }, options),
+        ({ response }) => response.status,
+      );
       deps.onFetched(upstream.name, deps.clock.now() - startedAt);
       await observer.onStatus(fetched.response.status);
       const { response } = fetched;

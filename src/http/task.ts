@@ -11,6 +11,7 @@ import type { InjectedHeaders } from '../core/headers.js';
 import type { RpcMessage } from '../core/message.js';
 import type { PublicNames } from '../core/resource-metadata.js';
 import type { Logger } from '../telemetry.js';
+import type { Tracer } from '../tracing.js';
 import type { PageSource } from '../upstream/page-source.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import type { Ending } from './drain.js';
@@ -39,6 +40,8 @@ export interface ServeDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly ending: Ending;
+  /** Absent: nothing is traced. */
+  readonly tracer: Tracer | undefined;
   readonly onEnd: ExchangeDeps['onEnd'];
   readonly onFetched: (upstream: string, durationMs: number) => void;
   readonly authHeaders: readonly string[];

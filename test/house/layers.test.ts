@@ -13,14 +13,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: ['errors'],
   clock: [],
   telemetry: ['core', 'errors'],
+  tracing: ['core'],
   config: ['core'],
   cli: ['config'],
   cache: ['core', 'errors', 'clock', 'telemetry'],
   upstream: ['core', 'errors', 'clock', 'telemetry'],
-  http: ['cache', 'upstream', 'core', 'errors', 'clock', 'telemetry'],
-  app: ['http', 'cache', 'upstream', 'core', 'errors', 'clock', 'telemetry', 'config'],
+  http: ['cache', 'upstream', 'core', 'errors', 'clock', 'telemetry', 'tracing'],
+  app: ['http', 'cache', 'upstream', 'core', 'errors', 'clock', 'telemetry', 'tracing', 'config'],
   healthcheck: [],
-  main: ['http', 'app', 'cli', 'clock', 'config', 'telemetry', 'errors'],
+  main: ['http', 'app', 'cli', 'clock', 'config', 'telemetry', 'tracing', 'errors'],
   demo: ['app', 'clock', 'config', 'telemetry', 'core', 'errors'],
 };
 
@@ -33,6 +34,12 @@ const PACKAGE_HOMES: Readonly<Record<string, readonly string[]>> = {
   'lru-cache': ['cache'],
   ioredis: ['cache', 'app'],
   pino: ['telemetry'],
+  'pino-pretty': ['telemetry'],
+  '@opentelemetry/api': ['tracing'],
+  '@opentelemetry/core': ['tracing'],
+  '@opentelemetry/exporter-trace-otlp-http': ['tracing'],
+  '@opentelemetry/resources': ['tracing'],
+  '@opentelemetry/sdk-trace-base': ['tracing'],
   'node:fs': ['main', 'http'],
   'node:process': ['main'],
   'node:perf_hooks': ['clock'],
@@ -88,10 +95,10 @@ function readSource(file: string): Source {
   };
 }
 
-/** The folder, or the name of a file at the top level; the parts of the configuration are one. */
+/** The folder, or the name of a file at the top level; the parts of the configuration are one, those of tracing as well. */
 function floorOf(path: string): string {
   const [head = ''] = path.split('/');
-  return head.replace(/\.ts$/, '').replace(/^config-.*/, 'config');
+  return head.replace(/\.ts$/, '').replace(/^(config|tracing)-.*/, '$1');
 }
 
 function resolve(path: string, specifier: string): string {

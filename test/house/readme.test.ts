@@ -35,6 +35,7 @@ function code(text: string | number): string {
 }
 
 const VALUES = {
+  boolean: '`true`, `false`',
   text: 'a host name or address',
   secret: 'a header value',
   'header-names': 'header names, comma-separated',

@@ -327,7 +327,7 @@ const row = (cells) =>
 
 /** One figure with its name; `kind` is its colour in the bar above. */
 function fact(name, value, kind) {
-  const dot = make('i', {});
+  const dot = make('i', { className: 'dot' });
   dot.dataset.kind = kind;
   const term = kind === undefined ? make('dt', {}, name) : make('dt', {}, dot, name);
   return [make('div', {}, term, make('dd', {}, value))];
