@@ -9,6 +9,8 @@ export interface GatewayProcess {
   /** Every line of its log so far, parsed. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to find
   readonly lines: any[];
+  /** All that it wrote to stdout so far. */
+  text(): string;
   /** The addresses, once it listens. */
   readonly listening: Promise<{ readonly url: string; readonly adminUrl: string }>;
   /** Its exit status, or the signal that killed it. */
@@ -17,18 +19,26 @@ export interface GatewayProcess {
   close(): Promise<void>;
 }
 
-/** Starts it on free ports with nothing but `env` in its environment. */
-export function startProcess(env: Readonly<Record<string, string>>): GatewayProcess {
+/** Starts it on free ports with nothing but `env` in its environment; what it writes is JSON, or `text` to be read as it is. */
+export function startProcess(
+  env: Readonly<Record<string, string>>,
+  output: 'json' | 'text' = 'json',
+): GatewayProcess {
   const child = spawn(process.execPath, [MAIN], {
     env: { PORT: '0', ADMIN_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines: GatewayProcess['lines'] = [];
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
   const exited = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.once('exit', (status, signal) => resolve(status ?? signal));
   });
   const listening = new Promise<{ url: string; adminUrl: string }>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
+      if (output === 'text') return;
       const parsed = JSON.parse(line);
       lines.push(parsed);
       if (parsed.msg === 'listening') resolve(parsed);
@@ -38,6 +48,7 @@ export function startProcess(env: Readonly<Record<string, string>>): GatewayProc
   listening.catch(() => {});
   return {
     lines,
+    text: () => text,
     listening,
     exited,
     kill: (signal) => void child.kill(signal),
