@@ -2,13 +2,14 @@
 /** Owns: the edge of the process: environment, arguments, signals, exit status. Nothing else reads `process`. */
 import { readFileSync } from 'node:fs';
 import { createGateway } from './app.js';
-import { helpText } from './cli.js';
+import { helpText, readCommand } from './cli.js';
 import { createClock } from './clock.js';
 import { ConfigError, parseConfig, type Resolved } from './config.js';
 import { createLogger, prettyDestination } from './telemetry.js';
 
-/** Exit statuses of sysexits.h: a wrong command line, and a wrong configuration. */
+/** Exit statuses of sysexits.h: a wrong command line, an upstream that does not answer, a wrong configuration. */
 const EX_USAGE = 64;
+const EX_UNAVAILABLE = 69;
 const EX_CONFIG = 78;
 
 /** How long the last traces may take to be sent, in milliseconds. */
@@ -40,7 +41,8 @@ function readConfig() {
   }
 }
 
-function checkText(resolved: readonly Resolved[]): string {
+function checkText(resolved: readonly Resolved[], asJson: boolean): string {
+  if (asJson) return JSON.stringify(resolved, undefined, 2);
   return resolved.map((r) => `${r.variable}=${r.value}${r.isDefault ? '  (default)' : ''}`).join('\n');
 }
 
@@ -94,10 +96,36 @@ async function run(): Promise<void> {
   }
 }
 
-const [argument, ...more] = process.argv.slice(2);
-if (argument === undefined) await run();
-else if (more.length > 0) fail('at most one argument is taken; see --help', EX_USAGE);
-else if (argument === '--help') print(helpText());
-else if (argument === '--version') print(version);
-else if (argument === '--check') print(checkText(readConfig().resolved));
-else fail(`unknown argument ${JSON.stringify(argument)}; see --help`, EX_USAGE);
+/** Tries the upstreams, and says what would be cached; the exit status says whether all of them answered. */
+async function runProbe(asJson: boolean): Promise<void> {
+  const { config } = readConfig();
+  const { probe } = await import('./probe/probe.js');
+  const { reportText } = await import('./probe/report.js');
+  const report = await probe({ config, clock: createClock(), version, random: Math.random });
+  print(asJson ? JSON.stringify(report, undefined, 2) : reportText(report));
+  process.exit(report.every(({ ok }) => ok) ? 0 : EX_UNAVAILABLE);
+}
+
+const command = readCommand(process.argv.slice(2));
+switch (command.kind) {
+  case 'run':
+    await run();
+    break;
+  case 'help':
+    print(helpText());
+    break;
+  case 'version':
+    print(version);
+    break;
+  case 'check':
+    print(checkText(readConfig().resolved, command.asJson));
+    break;
+  case 'probe':
+    await runProbe(command.asJson);
+    break;
+  case 'wrong':
+    fail(command.what, EX_USAGE);
+    break;
+  default:
+    command satisfies never;
+}

@@ -21,7 +21,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['cache', 'upstream', 'core', 'errors', 'clock', 'telemetry', 'tracing'],
   app: ['http', 'cache', 'upstream', 'core', 'errors', 'clock', 'telemetry', 'tracing', 'config'],
   healthcheck: [],
-  main: ['http', 'app', 'cli', 'clock', 'config', 'telemetry', 'tracing', 'errors'],
+  probe: ['app', 'clock', 'config', 'core', 'telemetry'],
+  main: ['http', 'app', 'probe', 'cli', 'clock', 'config', 'telemetry', 'tracing', 'errors'],
   demo: ['app', 'clock', 'config', 'telemetry', 'core', 'errors'],
 };
 
@@ -151,7 +152,7 @@ describe('floors: imports go downward only', () => {
     const importers = (pattern: RegExp) =>
       SOURCES.filter(({ imports }) => imports.some((path) => pattern.test(path))).map(({ floor }) => floor);
     expect(importers(/^http\//).filter((floor) => !['http', 'app', 'main'].includes(floor))).toEqual([]);
-    expect(importers(/^app\.ts$/).filter((floor) => !['main', 'demo'].includes(floor))).toEqual([]);
+    expect(importers(/^app\.ts$/).filter((floor) => !['main', 'demo', 'probe'].includes(floor))).toEqual([]);
     expect(importers(/^main\.ts$/)).toEqual([]);
     expect(importers(/^demo\//).filter((floor) => floor !== 'demo')).toEqual([]);
   });
