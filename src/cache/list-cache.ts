@@ -9,6 +9,7 @@ import type { StaleReason } from '../core/reasons.js';
 import { GatewayError } from '../errors.js';
 import {
   type Answer,
+  type EntryAnswer,
   freshAnswer,
   overtakenAnswer,
   relayAnswer,
@@ -18,7 +19,7 @@ import {
 import type { Flight, Patience } from './coalescer.js';
 import type { FetchTask } from './fetch-task.js';
 import { type FlightEnd, type Flights, isFailure } from './flights.js';
-import { type CacheCall, createLookUp, type Found } from './look-up.js';
+import { type CacheCall, type Caller, createLookUp, type Found, freshAtHand } from './look-up.js';
 import type { Memory } from './memory.js';
 import type { Paging } from './paging.js';
 import type { Stamp, Store } from './store.js';
@@ -41,6 +42,8 @@ export interface ListCacheDeps {
 export interface ListCache {
   /** @throws GatewayError where the upstream cannot be reached or does not answer in time, and nothing else serves */
   answer(call: CacheCall): Promise<Answer>;
+  /** The answer to a request without a cursor, where it is whole and at hand in memory. */
+  atHand(caller: Caller): EntryAnswer | undefined;
   /** Whether a request for a further page is the cache's to answer; if not, its cursor is the upstream's. */
   knowsCursor(call: CacheCall): boolean;
 }
@@ -222,5 +225,11 @@ export function createListCache(deps: ListCacheDeps): ListCache {
     return cursor === undefined || paging.isOwn(cursor) || memory.markOf(call.keys) === 'paged';
   }
 
-  return { answer, knowsCursor };
+  function atHand(caller: Caller): EntryAnswer | undefined {
+    const now = clock.now();
+    const entry = freshAtHand(deps.store, caller, now);
+    return entry === undefined || paging.isCut(entry) ? undefined : freshAnswer(entry, now);
+  }
+
+  return { answer, atHand, knowsCursor };
 }

@@ -21,6 +21,9 @@ export interface CacheCall
   readonly mayShare: () => boolean;
 }
 
+/** What of a call decides on what it may be served. */
+export type Caller = Pick<CacheCall, 'upstream' | 'keys' | 'mayShare'>;
+
 /** What the store has for a call. */
 export interface Found {
   readonly fresh?: Entry;
@@ -64,11 +67,22 @@ export function createLookUp(deps: LookUpDeps): LookUp {
   };
 }
 
+/** What this process has at hand that is fresh for a caller; undefined: it takes a look, or a fetch. */
+export function freshAtHand(store: Store, caller: Caller, now: number): Entry | undefined {
+  const { upstream, keys } = caller;
+  const own = store.peek(upstream, keys.own);
+  if (own !== undefined && isFresh(own, now) && belongsTo(caller, true, own)) return own;
+  const shared = caller.mayShare() ? store.peek(upstream, keys.shared) : undefined;
+  return shared !== undefined && isFresh(shared, now) && belongsTo(caller, false, shared)
+    ? shared
+    : undefined;
+}
+
 /**
  * Whether an entry may lie where it was found: under a caller's own key only what is private to its context, under
  * the shared one only what is public. A shared tier could hold anything.
  */
-function belongsTo(call: CacheCall, isOwnKey: boolean, entry: Entry): boolean {
+function belongsTo(call: Caller, isOwnKey: boolean, entry: Entry): boolean {
   return isOwnKey
     ? entry.scope === 'private' && entry.authContext === call.keys.authContext
     : entry.scope === 'public';

@@ -89,6 +89,8 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
   }
 
   return {
+    peek: (_upstream, key) => slots.get(key)?.entry,
+
     async look(upstream, keys) {
       return { entries: keys.map((key) => slots.get(key)?.entry), stamp: stampOf(upstream) };
     },

@@ -109,6 +109,8 @@ export function createRedisStore(deps: RedisStoreDeps): RedisStore {
   }
 
   return {
+    /** Nothing of Redis is at hand. */
+    peek: () => undefined,
     known: (upstream) => knownStamps.get(upstream),
     learn: (upstream, generation) => learn(upstream, generation),
     async refresh(upstream) {

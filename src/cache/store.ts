@@ -56,6 +56,8 @@ export interface Look {
 }
 
 export interface Store {
+  /** What this process has at hand under a key, whether fresh or stale, without asking anybody. */
+  peek(upstream: string, key: string): Entry | undefined;
   /** What is kept under the keys; `suffices` tells an entry beside which no further tier need be asked. */
   look(upstream: string, keys: readonly string[], suffices: Suffices): Promise<Look>;
   /** To be taken before a fetch begins. */

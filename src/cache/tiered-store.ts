@@ -40,6 +40,8 @@ export function createTieredStore(deps: TieredStoreDeps): TieredStore {
   }
 
   return {
+    peek: (upstream, key) => memory.peek(upstream, key),
+
     async look(upstream, keys, suffices) {
       const local = await memory.look(upstream, keys, suffices);
       const known = shared.known(upstream);

@@ -46,7 +46,7 @@ export interface ExchangeDeps {
 }
 
 export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: ExchangeDeps): Exchange {
-  const { clock, log } = deps;
+  const { clock } = deps;
   const startedAt = clock.now();
   const abort = new AbortController();
   const summary: Summary = {};
@@ -54,13 +54,8 @@ export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: E
   res.once('close', () => {
     deadline.abort();
     abort.abort(new Error('the client has left'));
-    const durationMs = Math.round((clock.now() - startedAt) * 1000) / 1000;
-    deps.onEnd(summary, durationMs);
     exchange.span?.end(tracedEnd(summary, res));
-    const { error, ...told } = summary;
-    const line = { ...told, status: res.statusCode, complete: res.writableFinished, durationMs };
-    if (error === undefined) log.info(line, 'request');
-    else log.warn({ ...line, err: error }, 'request');
+    tellEnd(res, summary, startedAt, deps);
   });
   const exchange: Exchange = {
     res,
@@ -78,6 +73,16 @@ export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: E
     liftDeadline: () => deadline.abort(),
   };
   return exchange;
+}
+
+/** Tells the log and the counters of an answer that has ended. */
+export function tellEnd(res: ServerResponse, summary: Summary, startedAt: number, deps: ExchangeDeps): void {
+  const durationMs = Math.round((deps.clock.now() - startedAt) * 1000) / 1000;
+  deps.onEnd(summary, durationMs);
+  const { error, ...told } = summary;
+  const line = { ...told, status: res.statusCode, complete: res.writableFinished, durationMs };
+  if (error === undefined) deps.log.info(line, 'request');
+  else deps.log.warn({ ...line, err: error }, 'request');
 }
 
 function tracedEnd({ outcome, reason, collapsed, pages, error }: Summary, res: ServerResponse): TracedEnd {

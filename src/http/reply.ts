@@ -157,7 +157,9 @@ function invalidCursorBody(idRaw: string): string {
   return `{"jsonrpc":"2.0","id":${idRaw},"error":${error}}`;
 }
 
-function writeEntry(
+const PLAIN = /^[ -~]*$/;
+
+export function writeEntry(
   res: ServerResponse,
   answer: EntryAnswer,
   request: { readonly idRaw: string; readonly era: Era },
@@ -180,7 +182,9 @@ function writeEntry(
   if (answer.ageMs !== undefined) headers.push('Age', String(wholeSeconds(answer.ageMs)));
   writeHead(res, 200, undefined, [...ownFields(answer.response), ...headers]);
   res.cork();
-  res.write(Buffer.from(spliced.head));
+  // A text goes out together with the fields, in one write; what is not plain is written as the bytes that it is.
+  if (PLAIN.test(spliced.head)) res.write(spliced.head, 'latin1');
+  else res.write(Buffer.from(spliced.head));
   for (const part of spliced.body) res.write(part);
   res.end(spliced.tail);
   res.uncork();

@@ -3,7 +3,6 @@
  * upstream answers it (design, laws 1, 2 and 14). The body is kept as it came, and read beside it only to classify.
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CacheCall } from '../cache/list-cache.js';
 import { type CacheableRequest, classify } from '../core/classify.js';
 import { type RawHeaders, upstreamHeaders, valuesOf } from '../core/headers.js';
@@ -14,21 +13,15 @@ import type { BypassReason } from '../core/reasons.js';
 import { bodyForPage } from '../core/request-body.js';
 import { renameChallenges } from '../core/resource-metadata.js';
 import { GatewayError } from '../errors.js';
+import { createAtOnce } from './at-once.js';
 import { beginExchange, type Exchange } from './exchange.js';
 import { serveMetadata } from './metadata.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { observedRelay, passThrough } from './passthrough.js';
 import { SERVED_METHODS } from './paths.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
-import type { ServeDeps, Task, UpstreamRoute } from './task.js';
+import type { ServeDeps, ServeInput, Task, UpstreamRoute } from './task.js';
 import { traced } from './traced.js';
-
-export interface ServeInput {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly body: Buffer | undefined;
-  readonly upstream: UpstreamRoute;
-}
 
 /** Each answers one request, whatever happens, and never rejects. */
 export interface Serve {
@@ -37,13 +30,18 @@ export interface Serve {
 }
 
 export function createServe(deps: ServeDeps): Serve {
+  const atOnce = createAtOnce(deps);
   return {
     async mcp(input) {
+      const known = atOnce.answer(input);
+      if (known === 'answered') return;
       const exchange = beginExchange(input.req, input.res, deps);
       exchange.summary.upstream = input.upstream.name;
       const task = taskOf(input);
       try {
-        await serveTask(deps, exchange, task);
+        await serveTask(deps, exchange, task, (call) => {
+          if (known === 'new') atOnce.keep(input, call);
+        });
       } catch (error) {
         answerFailure(exchange, task.message, error);
       }
@@ -79,7 +77,12 @@ function taskOf({ req, body, upstream }: ServeInput): Task {
   };
 }
 
-async function serveTask(deps: ServeDeps, exchange: Exchange, task: Task): Promise<void> {
+async function serveTask(
+  deps: ServeDeps,
+  exchange: Exchange,
+  task: Task,
+  onCacheable: (call: CacheCall) => void,
+): Promise<void> {
   const { message } = task;
   const { summary } = exchange;
   summary.method = message === undefined ? task.outgoing.method : knownMethod(message.method ?? '');
@@ -98,6 +101,7 @@ async function serveTask(deps: ServeDeps, exchange: Exchange, task: Task): Promi
   switch (classified.kind) {
     case 'cacheable': {
       const call = cacheCall(deps, exchange, task, classified);
+      onCacheable(call);
       if (deps.listCache.knowsCursor(call)) await serveCacheable(deps, exchange, call);
       else await bypassFor(deps, exchange, task, 'has-cursor');
       return;

@@ -2,6 +2,7 @@
  * Owns: the shapes that the parts of one request share: the upstream it goes to, what was asked, and what those
  * who answer it are given. Types only.
  */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Changes } from '../cache/changes.js';
 import type { ListCache } from '../cache/list-cache.js';
 import type { Verified } from '../cache/verified.js';
@@ -46,6 +47,14 @@ export interface ServeDeps {
   readonly onFetched: (upstream: string, durationMs: number) => void;
   readonly authHeaders: readonly string[];
   readonly varyHeaders: readonly string[];
+}
+
+/** One request as it came. */
+export interface ServeInput {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly body: Buffer | undefined;
+  readonly upstream: UpstreamRoute;
 }
 
 /** What a client asked of an upstream. */
