@@ -13,6 +13,7 @@ import { requestOf } from './data.mjs';
 import { measure } from './load.mjs';
 
 const isQuick = process.argv.includes('--quick');
+const isOnlySmall = process.argv.includes('--small');
 const jsonAt = process.argv.indexOf('--json');
 const ROUNDS = isQuick ? 1 : 5;
 const SECONDS = isQuick ? 1 : 2;
@@ -187,9 +188,10 @@ try {
   const redis = await startRedis();
   const results = [];
   const small = await hits('100', LIST, redis);
-  const widths = isQuick ? [16] : [16, 1, 128];
+  const widths = isQuick || isOnlySmall ? [16] : [16, 1, 128];
   for (const connections of widths)
     results.push(await compare(`Hit, 100 resources, ${connections} connections`, small, connections));
+  if (isOnlySmall) process.exit(0);
   results.push(
     await compare('Hit, resources/read of 4 kB, 16 connections', await hits('read', READ, redis), 16),
   );

@@ -14,7 +14,7 @@ import { registerAccess } from './http/access.js';
 import { type AdminOptions, registerAdminRoutes } from './http/admin.js';
 import { readDashboard } from './http/dashboard.js';
 import { createDrain } from './http/drain.js';
-import { createPaths, originForm } from './http/paths.js';
+import { createPaths, ENDPOINT_METHODS, originForm } from './http/paths.js';
 import { registerMcpRoutes } from './http/routes.js';
 import { createServe } from './http/serve.js';
 import type { UpstreamRoute } from './http/task.js';
@@ -68,7 +68,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const paths = createPaths(
     new Map(config.upstreams.map((upstream) => [upstream.name, routeOf(upstream, config)])),
   );
-  registerAccess(mcp, { rules: accessRules(config, config.host), methodsAt: paths.methodsAt });
+  registerAccess(mcp, {
+    rules: accessRules(config, config.host),
+    scripts: { methods: ENDPOINT_METHODS, hasPath: (path) => paths.methodsAt(path) !== undefined },
+  });
   registerMcpRoutes(mcp, { paths, serve, maxBodyBytes: config.maxBodyBytes });
   const admin = createListener({ exposeHeadRoutes: true });
   const adminDrain = createDrain(admin, clock);

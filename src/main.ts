@@ -5,7 +5,7 @@ import { createGateway } from './app.js';
 import { helpText, readCommand } from './cli.js';
 import { createClock } from './clock.js';
 import { ConfigError, parseConfig, type Resolved } from './config.js';
-import { createLogger, prettyDestination } from './telemetry.js';
+import { createLogger, jsonDestination, prettyDestination } from './telemetry.js';
 
 /** Exit statuses of sysexits.h: a wrong command line, an upstream that does not answer, a wrong configuration. */
 const EX_USAGE = 64;
@@ -54,7 +54,7 @@ function wantsTraces(env: Readonly<Record<string, string | undefined>>): boolean
 
 async function run(): Promise<void> {
   const { config } = readConfig();
-  const log = createLogger(config.logLevel, config.logPretty ? await prettyDestination() : undefined);
+  const log = createLogger(config.logLevel, config.logPretty ? await prettyDestination() : jsonDestination());
   const clock = createClock();
   const tracer = wantsTraces(process.env)
     ? (await import('./tracing-otel.js')).createOtelTracer(version)

@@ -1,5 +1,5 @@
 /** Owns: the log: pino with the fields that must never be printed taken out. */
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
@@ -10,6 +10,14 @@ const REDACTED = ['headers', '*.headers', 'authorization', '*.authorization', 'c
 export async function prettyDestination(): Promise<DestinationStream> {
   const { build } = await import('pino-pretty');
   return build({ sync: true, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname' });
+}
+
+/**
+ * JSON on stdout. Lines that come while others are being written go out together, so that no request waits for the log;
+ * what is left is written when the process exits.
+ */
+export function jsonDestination(): DestinationStream {
+  return destination({ dest: 1, sync: false });
 }
 
 /** A logger at `level` that writes one JSON object a line to `destination`, or to stdout. */

@@ -23,12 +23,12 @@ const PREFLIGHT_MAX_AGE_S = 600;
 
 export interface AccessOptions {
   readonly rules: AccessRules;
-  /** The methods that a preflight of a path allows, if there is such a path; absent: other origins have no business here. */
-  readonly methodsAt?: (path: string) => readonly string[] | undefined;
+  /** Present: scripts of the origins that are let in may use these methods where there is such a path. */
+  readonly scripts?: { readonly methods: readonly string[]; readonly hasPath: (path: string) => boolean };
 }
 
 /** Lets in what the rules allow; answers everything else with 403, and preflights of those let in. */
-export function registerAccess(app: FastifyInstance, { rules, methodsAt }: AccessOptions): void {
+export function registerAccess(app: FastifyInstance, { rules, scripts }: AccessOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
     const verdict = judgeAccess(request.raw.rawHeaders, rules);
     if (verdict === 'allowed') {
@@ -38,20 +38,20 @@ export function registerAccess(app: FastifyInstance, { rules, methodsAt }: Acces
     reply.hijack();
     refuse(request.raw, reply.raw, new GatewayError(verdict));
   });
-  if (methodsAt === undefined) return;
+  if (scripts === undefined) return;
+  const { methods, hasPath } = scripts;
+  app.addHook('onRequest', (request, reply, done) => {
+    // A preflight would otherwise be answered wherever it goes.
+    if (request.method === 'OPTIONS' && !hasPath(pathOf(request.raw))) reply.callNotFound();
+    else done();
+  });
   app.register(cors, {
-    delegator(request, callback) {
-      const { origin } = request.headers;
-      const methods = methodsAt(pathOf(request.raw));
-      callback(null, {
-        origin: origin !== undefined && allowsOrigin(origin, rules) ? origin : false,
-        methods: [...(methods ?? [])],
-        preflight: methods !== undefined,
-        exposedHeaders: EXPOSED,
-        maxAge: PREFLIGHT_MAX_AGE_S,
-        strictPreflight: false,
-      });
-    },
+    origin: (origin, callback) =>
+      callback(null, origin !== undefined && allowsOrigin(origin, rules) ? origin : false),
+    methods: [...methods],
+    exposedHeaders: EXPOSED,
+    maxAge: PREFLIGHT_MAX_AGE_S,
+    strictPreflight: false,
   });
   app.after(() => {
     app.addHook('onRequest', (request, reply, done) => {

@@ -14,7 +14,8 @@ export interface Paths {
   methodsAt(path: string): readonly string[] | undefined;
 }
 
-const ENDPOINT_METHODS = [...SERVED_METHODS, 'OPTIONS'];
+/** The methods of an MCP endpoint. */
+export const ENDPOINT_METHODS: readonly string[] = [...SERVED_METHODS, 'OPTIONS'];
 const METADATA_METHODS = ['GET', 'OPTIONS'];
 
 export function createPaths(upstreams: ReadonlyMap<string, UpstreamRoute>): Paths {
