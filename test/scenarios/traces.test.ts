@@ -130,6 +130,10 @@ test('an endpoint that does not answer touches no request', async () => {
 
 test.each([
   ['no endpoint', {}],
+  [
+    'OTEL_TRACES_EXPORTER=none',
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'none' },
+  ],
   ['OTEL_SDK_DISABLED', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' }],
 ])('with %s the upstream gets what the client sent, to the letter', async (_title, env) => {
   const { upstream, endpoint } = await start(env);
