@@ -12,7 +12,7 @@ const EX_USAGE = 64;
 const EX_UNAVAILABLE = 69;
 const EX_CONFIG = 78;
 
-/** How long the last traces may take to be sent, in milliseconds. */
+/** How long the last traces may take to be sent where the grace allows as much, in milliseconds. */
 const LAST_TRACES_MS = 2_000;
 
 const version = readVersion();
@@ -49,7 +49,8 @@ function checkText(resolved: readonly Resolved[], asJson: boolean): string {
 /** By the standard variables, which the OpenTelemetry packages read themselves. */
 function wantsTraces(env: Readonly<Record<string, string | undefined>>): boolean {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT ?? '';
-  return endpoint !== '' && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true';
+  const isOff = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none';
+  return endpoint !== '' && !isOff;
 }
 
 async function run(): Promise<void> {
@@ -73,11 +74,13 @@ async function run(): Promise<void> {
     if (isClosing) process.exit(1);
     isClosing = true;
     log.info({ signal }, 'closing');
+    const graceEndsAt = clock.now() + config.shutdownGraceMs;
+    const lastTracesMs = () => Math.max(0, Math.min(LAST_TRACES_MS, graceEndsAt - clock.now()));
     const closed = gateway.close();
     const closedWithTraces =
       tracer === undefined
         ? closed
-        : closed.then(() => Promise.race([tracer.close(), clock.sleep(LAST_TRACES_MS)]));
+        : closed.then(() => Promise.race([tracer.close(), clock.sleep(lastTracesMs())]));
     closedWithTraces.then(
       () => process.exit(0),
       (error: unknown) => {

@@ -5,6 +5,7 @@
 import {
   type Attributes,
   type Context,
+  type Link,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -38,13 +39,14 @@ export function createOtelTracer(version: string): Tracer {
   const tracer = provider.getTracer(NAME, version);
 
   function begin(request: TracedRequest): RequestSpan {
-    const parent = contextOf(request);
+    const { parent, links } = originOf(request);
     const attributes = { 'mcp.method.name': request.method, 'mcp_cache_gateway.upstream': request.upstream };
     const protocolVersion = singleValue(request.headers, 'mcp-protocol-version');
     const span = tracer.startSpan(
       request.method,
       {
         kind: SpanKind.SERVER,
+        links,
         attributes: {
           ...attributes,
           'network.transport': 'tcp',
@@ -88,12 +90,16 @@ export function createOtelTracer(version: string): Tracer {
   return { begin, close: () => provider.shutdown().catch(() => {}) };
 }
 
-/** The context that the message itself carries comes first: it is the caller's own span (SEP-414); then the header's. */
-function contextOf({ meta, headers }: TracedRequest): Context {
+/**
+ * The context that the message itself carries is the parent: it is the caller's own span (SEP-414). That of the header is
+ * the transport's, and is linked then; where the message carries none, it is the parent.
+ */
+function originOf({ meta, headers }: TracedRequest): { readonly parent: Context; readonly links: Link[] } {
   const fromMeta = extract((name) => meta(name));
-  return trace.getSpanContext(fromMeta) === undefined
-    ? extract((name) => singleValue(headers, name))
-    : fromMeta;
+  const fromHeader = extract((name) => singleValue(headers, name));
+  if (trace.getSpanContext(fromMeta) === undefined) return { parent: fromHeader, links: [] };
+  const context = trace.getSpanContext(fromHeader);
+  return { parent: fromMeta, links: context === undefined ? [] : [{ context }] };
 }
 
 function extract(read: (name: string) => unknown): Context {

@@ -7,7 +7,7 @@ import { useClosers } from './support/closers.js';
 import { createCatalogue } from './support/sdk-catalogue.js';
 import { startLegacyServer } from './support/sdk-legacy.js';
 import { startModernServer } from './support/sdk-modern.js';
-import { sendJson, startUpstream } from './support/upstream.js';
+import { sendError, sendJson, sendResult, startUpstream } from './support/upstream.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const closing = useClosers();
@@ -41,7 +41,7 @@ describe('--check --probe', () => {
       'resources/templates/list',
     ]);
     for (const list of docs.lists) {
-      expect(list).toMatchObject({ ...HINT, kept: { scope: 'public', items: 25, pages: 3 } });
+      expect(list).toMatchObject({ ...HINT, items: 25, pages: 3, kept: { scope: 'public' } });
       expect(Math.abs(list.kept.lifetimeMs - HINT.ttlMs)).toBeLessThanOrEqual(1_000);
     }
   });
@@ -52,11 +52,12 @@ describe('--check --probe', () => {
     expect(plain.status).toBe(0);
     const [crm] = JSON.parse(plain.stdout);
     expect(crm).toMatchObject({ era: 'legacy', watch: 'connected' });
-    expect(crm.lists[0]).toMatchObject({ ttlMs: null, cacheScope: null, reason: 'zero-lifetime' });
+    const silent = { ttlMs: null, cacheScope: null, reason: 'zero-lifetime' };
+    expect(crm.lists[0]).toMatchObject({ ...silent, items: 25, pages: 3 });
     expect(crm.advice.join()).toContain('UPSTREAM_CRM_TTL_MS');
     const helped = await probe({ UPSTREAMS: `crm=${server.url}`, UPSTREAM_CRM_TTL_MS: '60000' });
     const [now] = JSON.parse(helped.stdout);
-    expect(now.lists[0].kept).toMatchObject({ scope: 'private', items: 25, pages: 3 });
+    expect(now.lists[0]).toMatchObject({ items: 25, pages: 3, kept: { scope: 'private' } });
     expect(now.advice.join()).toContain('UPSTREAM_CRM_SCOPE=public');
     expect(server.sessions.size).toBe(0);
   });
@@ -69,11 +70,11 @@ describe('--check --probe', () => {
     };
     const { status, stdout } = await run(['--check', '--probe'], env);
     expect(status).toBe(69);
-    expect(stdout).toMatch(/tools\/list +0 +private .*not kept: zero-lifetime/);
+    expect(stdout).toMatch(/tools\/list +0 +private +3 +25 .*not kept: zero-lifetime/);
     expect(stdout).toMatch(/→ It says that answers are stale at once .*UPSTREAM_STALE_MIN_TTL_MS/);
-    expect(stdout).toMatch(/^locked: it answered with status 401$/m);
+    expect(stdout).toMatch(/^locked: it answered with status 401, not as an MCP server does$/m);
     expect(stdout).toContain('UPSTREAM_LOCKED_AUTHORIZATION');
-    expect(stdout).toMatch(/^gone: /m);
+    expect(stdout).toMatch(/^gone: it could not be reached$/m);
     expect(stdout).not.toContain('canary');
   });
 
@@ -87,6 +88,46 @@ describe('--check --probe', () => {
     expect(upstream.count()).toBeGreaterThan(0);
     expect(stdout + stderr).not.toContain('canary');
   });
+});
+
+test('no request id comes twice, and what a server calls itself does not steer the terminal', async () => {
+  const upstream = closing(
+    await startUpstream((request, res) => {
+      if (request.json.method === 'server/discover') return sendError(res, request, -32601, 404);
+      const serverInfo = { name: 'a\u001b[31mb', version: '1' };
+      if (request.json.method === 'initialize')
+        return sendResult(res, request, {
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: {} },
+          serverInfo,
+        });
+      const isLast = request.json.params?.cursor !== undefined;
+      return sendResult(res, request, { tools: [{ name: 't' }], ...(!isLast && { nextCursor: '' }) });
+    }),
+  );
+  const { status, stdout } = await run(['--check', '--probe'], {
+    UPSTREAMS: `u=${upstream.url}`,
+    UPSTREAM_U_WATCH: 'off',
+  });
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^u: a \[31mb 1, legacy era, tools; watch off$/m);
+  const ids = upstream.requests.flatMap(({ json }) => json?.id ?? []);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(upstream.count('tools/list')).toBe(3);
+});
+
+test('a server that does not speak MCP, or does not answer in time, is told apart', async () => {
+  const page = closing(await startUpstream((_request, res) => void res.end('<html>')));
+  const mute = closing(await startUpstream(() => {}));
+  const { status, stdout } = await probe({
+    UPSTREAMS: `page=${page.url},mute=${mute.url}`,
+    UPSTREAM_TIMEOUT_MS: '200',
+  });
+  expect(status).toBe(69);
+  expect(JSON.parse(stdout)).toMatchObject([
+    { problem: 'it answered with status 200, not as an MCP server does' },
+    { problem: 'it did not answer in time' },
+  ]);
 });
 
 test('--check --json is the configuration as JSON', async () => {

@@ -2,9 +2,18 @@
  * Owns: asking an MCP server as a client does, in the era that it speaks (2026-07-28 basic/versioning): what it is, and
  * what it answers to one method.
  */
+import { randomUUID } from 'node:crypto';
 import { isObject } from '../core/change.js';
 import { contentTypeOf, EVENT_STREAM_TYPE, JSON_TYPE } from '../core/headers.js';
-import { type Era, HEADER, LEGACY_VERSION, META, MODERN_VERSION } from '../core/protocol.js';
+import {
+  type CacheableMethod,
+  type Era,
+  HEADER,
+  LEGACY_VERSION,
+  META,
+  MODERN_VERSION,
+  methodShape,
+} from '../core/protocol.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -27,8 +36,9 @@ export interface Dialect {
 export interface ProbeAnswer {
   readonly status: number;
   readonly result: Fields | undefined;
-  /** The message of a JSON-RPC error. */
+  /** Of a JSON-RPC error: its message, and its code. */
   readonly error: string | undefined;
+  readonly errorCode: unknown;
   readonly headers: Headers;
 }
 
@@ -71,7 +81,8 @@ export async function ask(
   caller: Caller,
   params: Fields = {},
 ): Promise<ProbeAnswer> {
-  const id = `mcp-cache-gateway-probe-${method}`;
+  // The gateway and the server itself may be asked the same in one session, in which no id may come twice.
+  const id = `mcp-cache-gateway-probe-${randomUUID()}`;
   const meta = {
     [META.protocolVersion]: MODERN_VERSION,
     [META.clientInfo]: caller.clientInfo,
@@ -88,7 +99,31 @@ export async function ask(
     headers: response.headers,
     result: isObject(answer?.result) ? answer.result : undefined,
     error: typeof error?.message === 'string' ? error.message : undefined,
+    errorCode: error?.code,
   };
+}
+
+/** How long a list is, page after page from `first` on, as far as `maxPages`. Rejects as `fetch` does. */
+export async function measureList(
+  first: ProbeAnswer,
+  method: CacheableMethod,
+  maxPages: number,
+  askNext: (cursor: string) => Promise<ProbeAnswer>,
+): Promise<{ readonly pages: number; readonly items: number }> {
+  const { itemsField = '' } = methodShape(method);
+  const seen = new Set<string>();
+  let [pages, items] = [0, 0];
+  for (let { result } = first; ; ) {
+    const page = result?.[itemsField];
+    if (!Array.isArray(page)) break;
+    pages += 1;
+    items += page.length;
+    const cursor = result?.nextCursor;
+    if (typeof cursor !== 'string' || seen.has(cursor) || pages >= maxPages) break;
+    seen.add(cursor);
+    ({ result } = await askNext(cursor));
+  }
+  return { pages, items };
 }
 
 async function send(url: string, message: Fields, headers: Readonly<Record<string, string>>, caller: Caller) {

@@ -6,8 +6,10 @@ import { createGateway } from '../app.js';
 import type { Clock } from '../clock.js';
 import type { Config, UpstreamConfig } from '../config.js';
 import { isObject } from '../core/change.js';
+import type { CacheableMethod } from '../core/protocol.js';
+import { ERRORS } from '../errors.js';
 import { createLogger } from '../telemetry.js';
-import { ask, type Caller, type Dialect, greet, leave } from './client.js';
+import { ask, type Caller, type Dialect, greet, leave, measureList, type ProbeAnswer } from './client.js';
 import { adviceFor, type ProbedList, type ProbedUpstream, type Report } from './report.js';
 
 /** How long one upstream may take, and the watch to come to stand, in milliseconds. */
@@ -15,7 +17,7 @@ const PROBE_MS = 30_000;
 const WATCH_MS = 3_000;
 const POLL_MS = 50;
 
-const LISTS: readonly (readonly [capability: string, method: string])[] = [
+const LISTS: readonly (readonly [capability: string, method: CacheableMethod])[] = [
   ['tools', 'tools/list'],
   ['prompts', 'prompts/list'],
   ['resources', 'resources/list'],
@@ -30,6 +32,7 @@ export interface ProbeDeps {
 }
 
 interface Probe extends Pick<ProbeDeps, 'clock' | 'version'> {
+  readonly maxPages: number;
   readonly url: string;
   readonly adminUrl: string;
 }
@@ -40,7 +43,9 @@ export async function probe({ config, ...deps }: ProbeDeps): Promise<Report> {
   const addresses = await gateway.listen();
   try {
     const probed = await Promise.all(
-      config.upstreams.map((upstream) => probeOne({ ...deps, ...addresses }, upstream)),
+      config.upstreams.map((upstream) =>
+        probeOne({ ...deps, ...addresses, maxPages: config.snapshotMaxPages }, upstream),
+      ),
     );
     return probed.map((one) => ({ ...one, advice: adviceFor(one) }));
   } finally {
@@ -62,11 +67,8 @@ async function probeOne(probe: Probe, upstream: UpstreamConfig): Promise<ProbedU
   const caller: Caller = { clientInfo, headers: {}, signal: AbortSignal.timeout(PROBE_MS) };
   try {
     const found = await greet(endpoint, caller);
-    if (found.dialect === undefined) {
-      const { status, error } = found.answer;
-      const problem = `it answered with status ${status}${error === undefined ? '' : `: ${error}`}`;
-      return { name, ok: false, problem, status, watch: 'refused', lists: [] };
-    }
+    if (found.dialect === undefined)
+      return { name, ok: false, ...problemOf(found.answer), watch: await watchState(probe, name), lists: [] };
     const { dialect } = found;
     const { era, server, capabilities } = dialect;
     const lists: ProbedList[] = [];
@@ -75,46 +77,60 @@ async function probeOne(probe: Probe, upstream: UpstreamConfig): Promise<ProbedU
         lists.push(await probeList(probe, upstream, { dialect, method, caller }));
     await leave(endpoint, dialect, caller).catch(() => {});
     return { name, ok: true, era, server, capabilities, watch: await watchState(probe, name), lists };
-  } catch (error) {
-    const problem = `it did not answer: ${error instanceof Error ? error.name : 'unknown'}`;
+  } catch {
+    const problem = caller.signal.aborted ? 'it was not done in time' : 'it broke off its answer';
     return { name, ok: false, problem, watch: 'waiting', lists: [] };
   }
+}
+
+/** In words what came in place of an MCP server's answer; the gateway's own errors are none that the server gave. */
+function problemOf({ status, error, errorCode }: ProbeAnswer): Pick<ProbedUpstream, 'problem' | 'status'> {
+  if (errorCode === ERRORS['upstream-unreachable'].rpcCode) return { problem: 'it could not be reached' };
+  if (errorCode === ERRORS['upstream-timeout'].rpcCode) return { problem: 'it did not answer in time' };
+  const problem = `it answered with status ${status}, not as an MCP server does`;
+  return { problem: error === undefined ? problem : `it answered with status ${status}: ${error}`, status };
 }
 
 /** Asks the server itself for what it says, and the gateway for what it makes of it. */
 async function probeList(
   probe: Probe,
   upstream: UpstreamConfig,
-  asked: { readonly dialect: Dialect; readonly method: string; readonly caller: Caller },
+  asked: { readonly dialect: Dialect; readonly method: CacheableMethod; readonly caller: Caller },
 ): Promise<ProbedList> {
   const { dialect, method, caller } = asked;
   const { authorization, headers } = upstream;
   const own = { ...headers, ...(authorization !== undefined && { authorization }) };
-  const direct = await ask(upstream.url, method, dialect, { ...caller, headers: own });
+  const itself: Caller = { ...caller, headers: own };
+  const direct = await ask(upstream.url, method, dialect, itself);
   const startedAt = probe.clock.now();
   const answer = await ask(`${probe.url}/mcp/${upstream.name}`, method, dialect, caller);
   const durationMs = Math.round(probe.clock.now() - startedAt);
   const said = { ttlMs: direct.result?.ttlMs ?? null, cacheScope: direct.result?.cacheScope ?? null };
-  const kept = await keptEntry(probe, upstream.name, method);
+  const entry = await keptEntry(probe, upstream.name, method);
+  if (entry !== undefined) return { method, ...said, durationMs, ...entry };
   const detail = /detail=([\w-]+)/.exec(answer.headers.get('cache-status') ?? '')?.[1];
   const reason = answer.error ?? detail ?? `status ${answer.status}`;
-  return { method, ...said, durationMs, ...(kept === undefined ? { reason } : { kept }) };
+  // The gateway walks no list that it does not keep: the server itself tells how long this one is.
+  const size = await measureList(direct, method, probe.maxPages, (cursor) =>
+    ask(upstream.url, method, dialect, itself, { cursor }),
+  );
+  return { method, ...said, durationMs, ...size, reason };
 }
 
-async function keptEntry({ adminUrl }: Probe, name: string, method: string): Promise<ProbedList['kept']> {
+async function keptEntry(
+  { adminUrl }: Probe,
+  name: string,
+  method: string,
+): Promise<Pick<ProbedList, 'pages' | 'items' | 'kept'> | undefined> {
   const { list } = await shownUpstream(adminUrl, name);
   const entry: unknown = Array.isArray(list)
     ? list.find((one) => isObject(one) && one.method === method)
     : undefined;
   if (!isObject(entry)) return undefined;
   const { scope, ageMs, remainingMs, items, pages, bytes } = entry;
-  return {
-    lifetimeMs: Number(ageMs) + Number(remainingMs),
-    scope: String(scope),
-    items: Number(items),
-    pages: Number(pages),
-    bytes: Number(bytes),
-  };
+  const lifetimeMs = Number(ageMs) + Number(remainingMs);
+  const kept = { lifetimeMs, scope: String(scope), bytes: Number(bytes) };
+  return { pages: Number(pages), items: Number(items), kept };
 }
 
 async function watchState({ adminUrl, clock }: Probe, name: string): Promise<string> {

@@ -8,12 +8,12 @@ export interface ProbedList {
   readonly ttlMs: unknown;
   readonly cacheScope: unknown;
   readonly durationMs: number;
+  readonly pages: number;
+  readonly items: number;
   /** Present where the gateway would keep it. */
   readonly kept?: {
     readonly lifetimeMs: number;
     readonly scope: string;
-    readonly items: number;
-    readonly pages: number;
     readonly bytes: number;
   };
   /** Why it would not be kept, in the words of `Cache-Status`, or the server's own error. */
@@ -79,19 +79,22 @@ function upstreamText(probed: Report[number]): string {
   const head = probed.ok
     ? `${probed.name}: ${server?.name} ${server?.version}, ${era} era, ${capabilities.join(', ') || 'no capabilities'}; watch ${probed.watch}`
     : `${probed.name}: ${probed.problem}`;
-  const rows = lists.map(({ method, ttlMs, cacheScope, durationMs, kept, reason }) => [
+  const rows = lists.map(({ method, ttlMs, cacheScope, pages, items, durationMs, kept, reason }) => [
     method,
     shown(ttlMs),
     shown(cacheScope),
-    kept === undefined ? '' : String(kept.pages),
-    kept === undefined ? '' : String(kept.items),
+    String(pages),
+    String(items),
     `${durationMs} ms`,
     kept === undefined ? `not kept: ${reason}` : `kept ${span(kept.lifetimeMs)}, ${whom(kept.scope)}`,
   ]);
   const columns = ['list', 'ttlMs', 'cacheScope', 'pages', 'items', 'took', 'the gateway'];
   const table = rows.length === 0 ? [] : tableOf([columns, ...rows]);
-  return [head, ...table, ...advice.map((line) => `  → ${line}`)].join('\n');
+  return [head, ...table, ...advice.map((line) => `  → ${line}`)].map(printable).join('\n');
 }
+
+/** What a server calls itself must not steer the terminal. */
+const printable = (line: string) => line.replaceAll(/\p{Cc}/gu, ' ');
 
 function tableOf(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));

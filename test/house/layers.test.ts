@@ -21,7 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['cache', 'upstream', 'core', 'errors', 'clock', 'telemetry', 'tracing'],
   app: ['http', 'cache', 'upstream', 'core', 'errors', 'clock', 'telemetry', 'tracing', 'config'],
   healthcheck: [],
-  probe: ['app', 'clock', 'config', 'core', 'telemetry'],
+  probe: ['app', 'clock', 'config', 'core', 'errors', 'telemetry'],
   main: ['http', 'app', 'probe', 'cli', 'clock', 'config', 'telemetry', 'tracing', 'errors'],
   demo: ['app', 'clock', 'config', 'telemetry', 'core', 'errors'],
 };

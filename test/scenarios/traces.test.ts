@@ -15,6 +15,7 @@ interface Span {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly status: { readonly code?: number };
   readonly attributes: Readonly<Record<string, unknown>>;
 }
@@ -102,6 +103,8 @@ test('a request is a span, each exchange with the upstream one below it, and the
   });
   expect(below(miss).map(({ kind }) => kind)).toEqual([CLIENT, CLIENT, CLIENT]);
   expect(hit).toMatchObject({ traceId: OTHER.split('-')[1], parentSpanId: OTHER.split('-')[2] });
+  expect(hit?.links).toMatchObject([{ traceId: CALLER.split('-')[1], spanId: CALLER.split('-')[2] }]);
+  expect(miss?.links ?? []).toEqual([]);
   expect(hit?.attributes['mcp_cache_gateway.outcome']).toBe('hit');
   expect(below(hit)).toEqual([]);
   expect(call).toMatchObject({ name: 'tools/call' });
@@ -127,6 +130,10 @@ test('an endpoint that does not answer touches no request', async () => {
 
 test.each([
   ['no endpoint', {}],
+  [
+    'OTEL_TRACES_EXPORTER=none',
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'none' },
+  ],
   ['OTEL_SDK_DISABLED', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' }],
 ])('with %s the upstream gets what the client sent, to the letter', async (_title, env) => {
   const { upstream, endpoint } = await start(env);
