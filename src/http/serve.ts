@@ -20,7 +20,7 @@ import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { observedRelay, passThrough } from './passthrough.js';
 import { SERVED_METHODS } from './paths.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
-import type { ServeDeps, Task, UpstreamRoute } from './task.js';
+import type { FetchEnding, ServeDeps, Task, UpstreamRoute } from './task.js';
 import { traced } from './traced.js';
 
 export interface ServeInput {
@@ -191,14 +191,14 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
       const id = cursorRaw === undefined ? rpc.id : `mcp-cache-gateway-${randomUUID()}`;
       const further =
         cursorRaw === undefined ? outgoing : { ...outgoing, body: bodyForPage(rpc, cursorRaw, String(id)) };
-      const startedAt = deps.clock.now();
-      const fetched = await traced(
-        exchange.span,
-        further,
-        (sent) => deps.pageSource({ outgoing: sent, method, id }, options),
-        ({ response }) => response.status,
+      const fetched = await timed(deps, upstream.name, () =>
+        traced(
+          exchange.span,
+          further,
+          (sent) => deps.pageSource({ outgoing: sent, method, id }, options),
+          ({ response }) => response.status,
+        ),
       );
-      deps.onFetched(upstream.name, deps.clock.now() - startedAt);
       await observer.onStatus(fetched.response.status);
       const { response } = fetched;
       const named = { ...response, headers: renamed(response.headers, upstream) };
@@ -207,6 +207,22 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
       return { ...fetched, response: observedRelay(named, observer) };
     },
   };
+}
+
+async function timed<T>(
+  { clock, onFetched }: ServeDeps,
+  upstream: string,
+  fetch: () => Promise<T>,
+): Promise<T> {
+  const startedAt = clock.now();
+  let end: FetchEnding = 'failed';
+  try {
+    const fetched = await fetch();
+    end = 'answered';
+    return fetched;
+  } finally {
+    onFetched(upstream, clock.now() - startedAt, end);
+  }
 }
 
 function answerFailure(exchange: Exchange, message: RpcMessage | undefined, error: unknown): void {
