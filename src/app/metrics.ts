@@ -9,7 +9,6 @@ import {
   isOneOf,
   NOT_STORED_REASONS,
   type NotStoredReason,
-  type Outcome,
   STALE_REASONS,
 } from '../core/reasons.js';
 import type { FetchEnding } from '../http/task.js';
