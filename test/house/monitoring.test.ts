@@ -23,7 +23,9 @@ interface Panel {
 interface Dashboard {
   readonly uid: string;
   readonly panels: readonly Panel[];
-  readonly templating: { readonly list: readonly { readonly name: string; readonly definition: string }[] };
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; readonly query: unknown }[];
+  };
 }
 
 interface Rules {
@@ -35,9 +37,8 @@ interface Rules {
 const DASHBOARDS = 'docker/grafana/dashboards';
 const dashboard: Dashboard = JSON.parse(read(`${DASHBOARDS}/mcp-cache-gateway.json`));
 const queries = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-const rules = (parse(read('docker/alerts.yml')) satisfies Rules).groups.flatMap(
-  (group: Rules['groups'][number]) => group.rules,
-);
+const { groups }: Rules = parse(read('docker/alerts.yml'));
+const rules = groups.flatMap((group) => group.rules);
 
 /** Every name under which Prometheus stores something of the gateway's. */
 async function storedNames(): Promise<Set<string>> {
@@ -67,9 +68,9 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 describe('the alerts', () => {
   test('ask for metrics that are registered', () => {
-    const asked = rules.flatMap(({ expr }: { expr: string }) => namesIn(expr));
+    const asked = rules.flatMap(({ expr }) => namesIn(expr));
     expect(asked.length).toBeGreaterThan(5);
-    expect(asked.filter((name: string) => !names.has(name))).toEqual([]);
+    expect(asked.filter((name) => !names.has(name))).toEqual([]);
   });
 
   test('are good rules, and the configuration that reads them is good', async () => {
@@ -84,9 +85,10 @@ describe('the alerts', () => {
 
 describe('the dashboard', () => {
   test('asks for metrics that are registered', () => {
-    const asked = [...queries, ...dashboard.templating.list.map(({ definition }) => definition)].flatMap(
-      namesIn,
-    );
+    const asked = [
+      ...queries,
+      ...dashboard.templating.list.map(({ query }) => JSON.stringify(query)),
+    ].flatMap(namesIn);
     expect(asked.length).toBeGreaterThan(30);
     expect(asked.filter((name) => !names.has(name))).toEqual([]);
   });
@@ -109,10 +111,13 @@ describe('the dashboard', () => {
     expect(lines.join('\n')).toContain(`${queries.length} rules found`);
   });
 
-  test('asks the source that is provisioned, in panels that can be told apart', () => {
-    const { datasources } = parse(read('docker/grafana/provisioning/datasources/prometheus.yml'));
+  test('asks the source that is chosen, in panels that can be told apart', () => {
     const used = new Set(dashboard.panels.flatMap(({ datasource }) => datasource?.uid ?? []));
-    expect([...used]).toEqual([datasources[0].uid]);
+    expect([...used].map((uid) => uid.replace(/^\$\{(\w+)\}$/, '$1'))).toEqual(['datasource']);
+    const { datasources } = parse(read('docker/grafana/provisioning/datasources/prometheus.yml'));
+    expect(dashboard.templating.list).toContainEqual(
+      expect.objectContaining({ name: 'datasource', type: 'datasource', query: datasources[0].type }),
+    );
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     expect(readdirSync(pathOf(DASHBOARDS))).toEqual([`${dashboard.uid}.json`]);
   });
