@@ -20,7 +20,7 @@ import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
 import { observedRelay, passThrough } from './passthrough.js';
 import { SERVED_METHODS } from './paths.js';
 import { breakOff, cacheStatusHeader, createInterimSink, writeAnswer, writeError } from './reply.js';
-import type { FetchEnding, ServeDeps, Task, UpstreamRoute } from './task.js';
+import type { ServeDeps, Task, UpstreamRoute } from './task.js';
 import { traced } from './traced.js';
 
 export interface ServeInput {
@@ -215,13 +215,13 @@ async function timed<T>(
   fetch: () => Promise<T>,
 ): Promise<T> {
   const startedAt = clock.now();
-  let end: FetchEnding = 'failed';
+  let isAnswered = false;
   try {
     const fetched = await fetch();
-    end = 'answered';
+    isAnswered = true;
     return fetched;
   } finally {
-    onFetched(upstream, clock.now() - startedAt, end);
+    onFetched(upstream, clock.now() - startedAt, isAnswered ? 'answered' : 'failed');
   }
 }
 
