@@ -1,35 +1,18 @@
 /**
- * Owns: the counters: one table of what is counted, with prom-client, and a tally by upstream for people. Every
- * label comes from a closed list or from the configuration: no client can make a new series.
+ * Owns: the counters: one table of what is counted, with prom-client. Every label comes from a closed list or
+ * from the configuration: no client can make a new series.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Outcome } from '../core/reasons.js';
-
-/** What one answered request was. */
-export interface CountedRequest {
-  readonly upstream: string;
-  /** As MCP defines it, else `other`. */
-  readonly method: string;
-  readonly outcome: Outcome;
-  readonly reason?: string | undefined;
-  readonly collapsed?: boolean | undefined;
-  /** Pages that the answer was made of. */
-  readonly pages?: number | undefined;
-  readonly durationMs: number;
-}
-
-/** What was counted of one upstream since the start. */
-export interface Tally {
-  hits: number;
-  misses: number;
-  stale: number;
-  bypassed: number;
-  coalesced: number;
-  /** Requests that the upstream was spared: pages of answers that came from memory. */
-  upstreamCallsSaved: number;
-  /** Why answers did not come fresh from the cache. */
-  readonly reasons: Record<string, number>;
-}
+import { FLUSH_REASONS, type FlushReason } from '../cache/changes.js';
+import {
+  BYPASS_REASONS,
+  isOneOf,
+  NOT_STORED_REASONS,
+  type NotStoredReason,
+  STALE_REASONS,
+} from '../core/reasons.js';
+import type { FetchEnding } from '../http/task.js';
+import { type CountedRequest, createTallies, type Tally } from './tally.js';
 
 /** What is read when somebody asks for the numbers. */
 export interface Readings {
@@ -41,11 +24,12 @@ export interface Readings {
 
 export interface Metrics {
   request(request: CountedRequest): void;
-  upstreamFetch(upstream: string, durationMs: number): void;
-  walkEnded(upstream: string, reason: string): void;
-  flushed(upstream: string, reason: string, entries: number): void;
+  upstreamFetch(upstream: string, durationMs: number, end: FetchEnding): void;
+  walked(upstream: string, pages: number): void;
+  walkEnded(upstream: string, reason: NotStoredReason): void;
+  flushed(upstream: string, reason: FlushReason, entries: number): void;
   evicted(): void;
-  redisFailed(reason: 'away' | 'strange-value'): void;
+  redisFailed(reason: RedisFailure): void;
   leaseWaited(upstream: string): void;
   tally(upstream: string): Readonly<Tally>;
   /** The Prometheus text format. */
@@ -54,6 +38,9 @@ export interface Metrics {
   /** The names and help texts of what is registered, Node's own left out. */
   readonly table: readonly { readonly name: string; readonly help: string }[];
 }
+
+const REDIS_FAILURES = ['away', 'strange-value'] as const;
+type RedisFailure = (typeof REDIS_FAILURES)[number];
 
 const PREFIX = 'mcp_cache_gateway_';
 /** From a hit in memory to a slow walk, in seconds. */
@@ -78,15 +65,25 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
     'upstream',
     'reason',
   ]);
-  const seconds = histogram('request_duration_seconds', 'Time to answer a request', ['upstream', 'outcome']);
-  const fetches = histogram('upstream_fetch_duration_seconds', 'Time to fetch one page or result', [
+  const staleAnswers = counter('stale_answers_total', 'Stale entries that answered, by reason', [
     'upstream',
+    'reason',
   ]);
+  const seconds = histogram('request_duration_seconds', 'Time to answer a request, to its end', [
+    'upstream',
+    'outcome',
+  ]);
+  const fetches = histogram(
+    'upstream_fetch_duration_seconds',
+    'Time to fetch one page or result: answered, or failed',
+    ['upstream', 'end'],
+  );
+  const walks = counter('walks_total', 'Lists walked to their end', ['upstream']);
+  const pages = counter('walked_pages_total', 'Pages of the lists walked to their end', ['upstream']);
   const walksEnded = counter('walks_ended_total', 'Walks given up before the end, by reason', [
     'upstream',
     'reason',
   ]);
-  const pages = counter('walked_pages_total', 'Pages of answers that were fetched', ['upstream']);
   const coalesced = counter('coalesced_total', 'Requests that another one’s fetch answered', ['upstream']);
   const flushes = counter('flushes_total', 'Flushes, by reason', ['upstream', 'reason']);
   const flushedEntries = counter('flushed_entries_total', 'Entries that flushes freed', ['upstream']);
@@ -100,30 +97,40 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
   const entries = gauge('entries', 'Entries in memory', ['upstream']);
   const bytes = gauge('entries_bytes', 'Bytes of the entries in memory', ['upstream']);
   const watches = gauge('watch_connected', '1 while the watch of an upstream stands here', ['upstream']);
-  const redisUp = gauge('redis_up', '1 while Redis is in use');
+  const redisUp = gauge('redis_up', '1 while Redis is in use, 0 while it is away');
   const table = registry.getMetricsAsArray().map(({ name, help }) => ({ name, help }));
   collectDefaultMetrics({ register: registry });
 
-  const tallies = new Map<string, Tally>(upstreams.map((name) => [name, newTally()]));
+  const tallies = createTallies(upstreams);
+  // What is there from the start shows its first increase as one.
+  for (const reason of REDIS_FAILURES) redisFailures.inc({ reason }, 0);
   for (const upstream of upstreams) {
-    coalesced.inc({ upstream }, 0);
+    for (const one of [walks, pages, coalesced, flushedEntries, leaseWaits]) one.inc({ upstream }, 0);
     for (const outcome of ['hit', 'miss']) requests.inc({ upstream, method: 'tools/list', outcome }, 0);
+    for (const reason of BYPASS_REASONS) bypasses.inc({ upstream, reason }, 0);
+    for (const reason of NOT_STORED_REASONS) notStored.inc({ upstream, reason }, 0);
+    for (const reason of STALE_REASONS) staleAnswers.inc({ upstream, reason }, 0);
+    for (const reason of FLUSH_REASONS) flushes.inc({ upstream, reason }, 0);
   }
 
   return {
     table,
     contentType: registry.contentType,
-    request({ upstream, method, outcome, reason, collapsed, pages: count = 0, durationMs }) {
+    request(request) {
+      const { upstream, method, outcome, reason, durationMs } = request;
       requests.inc({ upstream, method, outcome });
       seconds.observe({ upstream, outcome }, durationMs / 1000);
-      if (reason !== undefined && outcome === 'bypass') bypasses.inc({ upstream, reason });
-      if (reason !== undefined && (outcome === 'miss' || outcome === 'stale'))
-        notStored.inc({ upstream, reason });
-      if (collapsed === true) coalesced.inc({ upstream });
-      else if (outcome === 'miss') pages.inc({ upstream }, count);
-      add(tallies.get(upstream), { outcome, reason, collapsed: collapsed === true, pages: count });
+      if (isOneOf(BYPASS_REASONS, reason)) bypasses.inc({ upstream, reason });
+      else if (isOneOf(NOT_STORED_REASONS, reason)) notStored.inc({ upstream, reason });
+      else if (isOneOf(STALE_REASONS, reason)) staleAnswers.inc({ upstream, reason });
+      if (request.collapsed === true) coalesced.inc({ upstream });
+      tallies.count(request);
     },
-    upstreamFetch: (upstream, durationMs) => fetches.observe({ upstream }, durationMs / 1000),
+    upstreamFetch: (upstream, durationMs, end) => fetches.observe({ upstream, end }, durationMs / 1000),
+    walked(upstream, count) {
+      walks.inc({ upstream });
+      pages.inc({ upstream }, count);
+    },
     walkEnded: (upstream, reason) => walksEnded.inc({ upstream, reason }),
     flushed(upstream, reason, count) {
       flushes.inc({ upstream, reason });
@@ -132,7 +139,7 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
     evicted: () => evictions.inc(),
     redisFailed: (reason) => redisFailures.inc({ reason }),
     leaseWaited: (upstream) => leaseWaits.inc({ upstream }),
-    tally: (upstream) => tallies.get(upstream) ?? newTally(),
+    tally: tallies.of,
     async text(readings) {
       for (const upstream of upstreams) {
         const held = readings.entries(upstream);
@@ -140,31 +147,10 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
         bytes.set({ upstream }, held.bytes);
         watches.set({ upstream }, readings.isWatchConnected(upstream) ? 1 : 0);
       }
-      redisUp.set(readings.isRedisUp?.() === true ? 1 : 0);
+      // Without a shared tier there is no number: 0 would be a failure.
+      if (readings.isRedisUp === undefined) redisUp.remove();
+      else redisUp.set(readings.isRedisUp() ? 1 : 0);
       return registry.metrics();
     },
   };
-}
-
-function newTally(): Tally {
-  return { hits: 0, misses: 0, stale: 0, bypassed: 0, coalesced: 0, upstreamCallsSaved: 0, reasons: {} };
-}
-
-function add(
-  tally: Tally | undefined,
-  {
-    outcome,
-    reason,
-    collapsed,
-    pages,
-  }: Pick<CountedRequest, 'outcome' | 'reason'> & { readonly collapsed: boolean; readonly pages: number },
-): void {
-  if (tally === undefined) return;
-  if (outcome !== 'hit' && reason !== undefined) tally.reasons[reason] = (tally.reasons[reason] ?? 0) + 1;
-  if (outcome === 'hit') tally.hits += 1;
-  else if (outcome === 'miss') tally.misses += 1;
-  else if (outcome === 'stale') tally.stale += 1;
-  else if (outcome === 'bypass') tally.bypassed += 1;
-  if (collapsed) tally.coalesced += 1;
-  if (outcome === 'hit' || collapsed) tally.upstreamCallsSaved += pages;
 }

@@ -84,6 +84,7 @@ export function cacheOptions({ deps, memory, redis, metrics, overview }: Parts):
         metrics.flushed(upstream, reason, entries);
         overview.flushed(upstream, reason, entries);
       },
+      walked: metrics.walked,
       walkEnded(upstream, method, reason) {
         log.warn({ upstream, method, reason }, 'not stored');
         metrics.walkEnded(upstream, reason);

@@ -20,6 +20,8 @@ const MAX_WALK_RESTARTS = 3;
 const MAX_SINGLE_RESTARTS = 1;
 
 export interface FetcherEvents {
+  /** A list was walked to its end. */
+  walked(upstream: string, pages: number): void;
   /** A walk failed or met a limit, and its list is not kept as a whole. */
   walkEnded(upstream: string, method: string, reason: NotStoredReason): void;
   scopeMissing(upstream: string, method: string): void;
@@ -95,6 +97,7 @@ export function createFetcher(deps: FetcherDeps): Fetch {
     });
     switch (end.kind) {
       case 'complete':
+        events.walked(task.upstream, end.pages.length);
         return keep(attempt, end.pages, { response, mayRestart });
       case 'superseded':
         return restart(response);

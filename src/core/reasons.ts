@@ -52,3 +52,9 @@ export const NOT_STORED_REASONS = [
   'deadline',
 ] as const;
 export type NotStoredReason = (typeof NOT_STORED_REASONS)[number];
+
+/** Whether a reason is one of a list's. */
+export function isOneOf<T extends string>(list: readonly T[], reason: string | undefined): reason is T {
+  const words: readonly (string | undefined)[] = list;
+  return words.includes(reason);
+}

@@ -195,14 +195,14 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
       const id = cursorRaw === undefined ? rpc.id : `mcp-cache-gateway-${randomUUID()}`;
       const further =
         cursorRaw === undefined ? outgoing : { ...outgoing, body: bodyForPage(rpc, cursorRaw, String(id)) };
-      const startedAt = deps.clock.now();
-      const fetched = await traced(
-        exchange.span,
-        further,
-        (sent) => deps.pageSource({ outgoing: sent, method, id }, options),
-        ({ response }) => response.status,
+      const fetched = await timed(deps, upstream.name, () =>
+        traced(
+          exchange.span,
+          further,
+          (sent) => deps.pageSource({ outgoing: sent, method, id }, options),
+          ({ response }) => response.status,
+        ),
       );
-      deps.onFetched(upstream.name, deps.clock.now() - startedAt);
       await observer.onStatus(fetched.response.status);
       const { response } = fetched;
       const named = { ...response, headers: renamed(response.headers, upstream) };
@@ -211,6 +211,22 @@ function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: Cac
       return { ...fetched, response: observedRelay(named, observer) };
     },
   };
+}
+
+async function timed<T>(
+  { clock, onFetched }: ServeDeps,
+  upstream: string,
+  fetch: () => Promise<T>,
+): Promise<T> {
+  const startedAt = clock.now();
+  let isAnswered = false;
+  try {
+    const fetched = await fetch();
+    isAnswered = true;
+    return fetched;
+  } finally {
+    onFetched(upstream, clock.now() - startedAt, isAnswered ? 'answered' : 'failed');
+  }
 }
 
 function answerFailure(exchange: Exchange, message: RpcMessage | undefined, error: unknown): void {

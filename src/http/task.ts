@@ -32,6 +32,9 @@ export interface UpstreamRoute {
   readonly names: PublicNames | undefined;
 }
 
+/** `failed`: without an answer, or nobody waited for it any more. */
+export type FetchEnding = 'answered' | 'failed';
+
 export interface ServeDeps {
   readonly listCache: ListCache;
   readonly changes: Changes;
@@ -44,7 +47,8 @@ export interface ServeDeps {
   /** Absent: nothing is traced. */
   readonly tracer: Tracer | undefined;
   readonly onEnd: ExchangeDeps['onEnd'];
-  readonly onFetched: (upstream: string, durationMs: number) => void;
+  /** Told of each fetch of a page or result at its end, with or without an answer. */
+  readonly onFetched: (upstream: string, durationMs: number, end: FetchEnding) => void;
   readonly authHeaders: readonly string[];
   readonly varyHeaders: readonly string[];
 }
