@@ -210,6 +210,7 @@ describe('law 16: what nobody may wait for', () => {
     const more = moreSleepers(pair.clock);
     const asked = [pair.list(), pair.list()];
     await more(2);
+    await gate.arrivals(1);
     expect(pair.upstream.count()).toBe(3);
     gate.open();
     await Promise.all(asked);
