@@ -182,6 +182,7 @@ describe('law 16, case C48: the upstream hangs', () => {
     const more = moreSleepers(pair.clock);
     const asked = [pair.list(), pair.list(), pair.list()];
     await more(3);
+    await until(() => pair.upstream.count() >= 1);
     expect(pair.upstream.count()).toBe(1);
     // Half the time without a sign of life is as long as anybody waits for another's fetch.
     pair.clock.advance(TIMEOUT_MS / 2);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { rpc } from '../support/client.js';
 import { useClosers } from '../support/closers.js';
-import { createGate } from '../support/gate.js';
+import { createGate, until } from '../support/gate.js';
 import { bearer, moreSleepers, namesIn, startPair, toolsResult } from '../support/pair.js';
 import { type SeenRequest, sendError, sendResult } from '../support/upstream.js';
 
@@ -26,6 +26,7 @@ describe('law 16: one fetch for all who miss on a key', () => {
     const ids = Array.from({ length: 1_000 }, (_, i) => (i % 2 === 0 ? i : `caller-${i}`));
     const asked = ids.map((id) => pair.list({ id }));
     await more(1_000);
+    await until(() => pair.upstream.count() >= 1);
     expect(pair.upstream.count()).toBe(1);
     gate.open();
     const answers = await Promise.all(asked);
@@ -116,6 +117,7 @@ describe('law 16: authorization contexts', () => {
     const tokens = ['a', 'a', 'b', 'b', 'b', 'c'];
     const asked = tokens.map((token) => pair.list(bearer(token)));
     await more(tokens.length);
+    await until(() => pair.upstream.count() >= 2);
     expect(pair.upstream.count()).toBe(2);
     gate.open();
     expect((await Promise.all(asked)).map(namesIn)).toEqual(tokens.map((token) => [`of-${token}`]));

@@ -228,6 +228,7 @@ describe('PUBLIC_SHARING=verified and what is stale, paged or under way', () => 
     await gate.arrivals(1);
     const waiting = started.list(bearer('b'));
     await more(2);
+    await until(() => started.upstream.count() >= 3);
     expect(started.upstream.count()).toBe(3);
     isRevoked = true;
     const call = { params: { name: 'x' }, ...bearer('b') };
