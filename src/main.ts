@@ -5,7 +5,7 @@ import { createGateway } from './app.js';
 import { helpText, readCommand } from './cli.js';
 import { createClock } from './clock.js';
 import { ConfigError, parseConfig, type Resolved } from './config.js';
-import { createLogger, jsonDestination, prettyDestination } from './telemetry.js';
+import { createLogger, jsonDestination, type Logger, prettyDestination } from './telemetry.js';
 
 /** Exit statuses of sysexits.h: a wrong command line, an upstream that does not answer, a wrong configuration. */
 const EX_USAGE = 64;
@@ -53,12 +53,24 @@ function wantsTraces(env: Readonly<Record<string, string | undefined>>): boolean
   return endpoint !== '' && !isOff;
 }
 
+/** Says once that traces do not arrive, and no more: whoever runs no collector is not to read of it for ever. */
+function tracesFailed(log: Logger): (error: unknown) => void {
+  let isSaid = false;
+  return (error) => {
+    if (isSaid) return;
+    isSaid = true;
+    // Its text may hold what the endpoint's URL holds.
+    const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+    log.warn({ error: name, code }, 'traces could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT');
+  };
+}
+
 async function run(): Promise<void> {
   const { config } = readConfig();
   const log = createLogger(config.logLevel, config.logPretty ? await prettyDestination() : jsonDestination());
   const clock = createClock();
   const tracer = wantsTraces(process.env)
-    ? (await import('./tracing-otel.js')).createOtelTracer(version)
+    ? (await import('./tracing-otel.js')).createOtelTracer(version, tracesFailed(log))
     : undefined;
   for (const { name, policy } of config.upstreams) {
     if (policy.minTtlMs > 0) {

@@ -11,7 +11,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import {
   defaultResource,
@@ -21,6 +21,7 @@ import {
 } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { filterHeaders, type RawHeaders, singleValue } from './core/headers.js';
+import { eraOf, HEADER } from './core/protocol.js';
 import type { FetchSpan, RequestSpan, TracedEnd, TracedRequest, Tracer } from './tracing.js';
 
 const NAME = 'mcp-cache-gateway';
@@ -28,8 +29,9 @@ const CONTEXT_FIELDS: readonly string[] = ['traceparent', 'tracestate'];
 
 const propagator = new W3CTraceContextPropagator();
 
-/** A tracer that exports to where OTEL_EXPORTER_OTLP_ENDPOINT says. */
-export function createOtelTracer(version: string): Tracer {
+/** A tracer that exports to where OTEL_EXPORTER_OTLP_ENDPOINT says; `onFailure` is told of each lot that was not taken. */
+export function createOtelTracer(version: string, onFailure: (error: unknown) => void): Tracer {
+  setGlobalErrorHandler(onFailure);
   const provider = new BasicTracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': NAME, 'service.version': version }))
@@ -41,7 +43,9 @@ export function createOtelTracer(version: string): Tracer {
   function begin(request: TracedRequest): RequestSpan {
     const { parent, links } = originOf(request);
     const attributes = { 'mcp.method.name': request.method, 'mcp_cache_gateway.upstream': request.upstream };
-    const protocolVersion = singleValue(request.headers, 'mcp-protocol-version');
+    const declared = singleValue(request.headers, HEADER.protocolVersion);
+    // Whatever else a client writes there is its own business.
+    const protocolVersion = declared !== undefined && eraOf(declared) !== undefined ? declared : undefined;
     const span = tracer.startSpan(
       request.method,
       {

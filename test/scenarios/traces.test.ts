@@ -79,7 +79,9 @@ test('a request is a span, each exchange with the upstream one below it, and the
   const headers = { traceparent: CALLER, authorization: 'Bearer canary' };
   await rpc(endpoint, 'tools/list', { headers });
   await rpc(endpoint, 'tools/list', { headers, meta: { traceparent: OTHER } });
-  await rpc(endpoint, 'tools/call', { params: { name: 'canary', arguments: { secret: 'canary' } } });
+  const made = { 'mcp-protocol-version': 'canary' };
+  const secret = { name: 'canary', arguments: { secret: 'canary' } };
+  await rpc(endpoint, 'tools/call', { era: 'legacy', params: secret, headers: made });
   await upstream.close();
   await rpc(endpoint, 'prompts/list');
   gateway.kill('SIGTERM');
@@ -108,6 +110,8 @@ test('a request is a span, each exchange with the upstream one below it, and the
   expect(hit?.attributes['mcp_cache_gateway.outcome']).toBe('hit');
   expect(below(hit)).toEqual([]);
   expect(call).toMatchObject({ name: 'tools/call' });
+  expect(miss?.attributes['mcp.protocol.version']).toBe('2026-07-28');
+  expect(call?.attributes).not.toHaveProperty('mcp.protocol.version');
   expect(call?.parentSpanId ?? '').toBe('');
   expect(below(call)).toHaveLength(1);
   expect(failed).toMatchObject({ status: { code: FAILED } });
@@ -122,10 +126,20 @@ test('a request is a span, each exchange with the upstream one below it, and the
 });
 
 test('an endpoint that does not answer touches no request', async () => {
-  const { endpoint, gateway } = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://u:canary@127.0.0.1:1',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '200',
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+  };
+  const { endpoint, gateway } = await start(env);
+  expect((await rpc(endpoint, 'tools/list')).status).toBe(200);
+  const said = () => gateway.lines.filter(({ msg }) => msg.startsWith('traces could not be sent'));
+  await until(() => said().length > 0);
   expect((await rpc(endpoint, 'tools/list')).status).toBe(200);
   gateway.kill('SIGTERM');
   expect(await gateway.exited).toBe(0);
+  expect(said()).toHaveLength(1);
+  expect(gateway.text()).not.toContain('canary');
 });
 
 test.each([
