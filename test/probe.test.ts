@@ -2,12 +2,19 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { adviceFor, type ProbedList } from '../src/probe/report.js';
+import type { ProbedList } from '../src/probe/report.js';
 import { useClosers } from './support/closers.js';
 import { createCatalogue } from './support/sdk-catalogue.js';
 import { startLegacyServer } from './support/sdk-legacy.js';
 import { startModernServer } from './support/sdk-modern.js';
-import { sendError, sendJson, sendResult, startUpstream } from './support/upstream.js';
+import {
+  goodResult,
+  type Respond,
+  sendError,
+  sendJson,
+  sendResult,
+  startUpstream,
+} from './support/upstream.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const closing = useClosers();
@@ -145,7 +152,91 @@ test.each([[['--probe']], [['--json']], [['--check', '--help']]])(
   },
 );
 
-test('a server without change notifications is said to live by its lifetimes', () => {
-  const probed = { name: 'u', ok: true, watch: 'refused', lists: [] };
-  expect(adviceFor(probed).join()).toContain('no change notifications');
+describe('a list that does not come is told of, and the others all the same', () => {
+  /** A modern server whose tools come as `answer` says, and whose prompts are well. */
+  async function report(answer: Respond, env: Readonly<Record<string, string>> = {}) {
+    const upstream = closing(
+      await startUpstream((request, res) => {
+        const { method } = request.json;
+        if (method === 'tools/list') return answer(request, res);
+        if (method === 'prompts/list')
+          return sendResult(res, request, goodResult({ prompts: [{ name: 'p' }] }));
+        if (method !== 'server/discover') return sendError(res, request, -32601, 404);
+        const capabilities = { tools: {}, prompts: {} };
+        return sendResult(res, request, {
+          ...goodResult({ supportedVersions: ['2026-07-28'], capabilities }),
+          serverInfo: { name: 's', version: '1' },
+        });
+      }),
+    );
+    const { status, stdout } = await probe({ UPSTREAMS: `u=${upstream.url}`, ...env });
+    const [told] = JSON.parse(stdout);
+    expect(told.lists[1]).toMatchObject({ method: 'prompts/list', items: 1, kept: { scope: 'public' } });
+    return { status, told };
+  }
+
+  test('refused for want of credentials', async () => {
+    const { status, told } = await report((_request, res) => sendJson(res, {}, 401));
+    expect([status, told.ok, told.problem]).toEqual([
+      69,
+      false,
+      'tools/list: it answered with status 401, not as an MCP server does',
+    ]);
+    expect(told.lists[0]).toMatchObject({ refused: { status: 401 } });
+    expect(told.advice.join()).toMatch(/refused the gateway itself \(401\).*UPSTREAM_U_AUTHORIZATION/);
+  });
+
+  test('failed', async () => {
+    const { status, told } = await report((_request, res) => sendJson(res, {}, 503));
+    expect([status, told.lists[0].refused]).toEqual([69, { status: 503 }]);
+    expect(told.advice.join()).toContain('It failed to answer (tools/list)');
+  });
+
+  test('hanging: it costs its time and no more', async () => {
+    const { status, told } = await report(() => {}, { UPSTREAM_TIMEOUT_MS: '300' });
+    expect([status, told.lists[0].reason]).toEqual([69, 'it did not answer in time']);
+    expect(told.advice.join()).toContain('UPSTREAM_U_TIMEOUT_MS');
+    expect(told.advice.join()).not.toContain('Check the URL');
+  });
+
+  test('not there: it is no fault', async () => {
+    const { status, told } = await report((request, res) => sendError(res, request, -32601, 404));
+    expect([status, told.ok]).toEqual([0, true]);
+    expect(told.advice).toEqual([
+      'It offers no change notifications (error -32601): what is kept lives out its lifetime.',
+    ]);
+  });
+});
+
+test.each([
+  ['any', 'for every caller'],
+  ['verified', 'for every caller whom the server has accepted'],
+])('with PUBLIC_SHARING=%s a public list is kept %s', async (sharing, whom) => {
+  const server = closing(await startModernServer({ catalogue: catalogue(), hint: HINT }));
+  const env = { UPSTREAMS: `docs=${server.url}`, PUBLIC_SHARING: sharing };
+  const { stdout } = await run(['--check', '--probe'], env);
+  expect(stdout).toMatch(new RegExp(`^  tools/list .* kept (?:59 s|1 min), ${whom}$`, 'm'));
+});
+
+describe('why the watch does not stand is told, with what helps', () => {
+  const refusals: readonly (readonly [Respond, string, string, string])[] = [
+    [(_request, res) => sendJson(res, {}, 401), 'refused', 'status 401', 'UPSTREAM_U_AUTHORIZATION'],
+    [(request, res) => sendError(res, request, -32603), 'refused', 'error -32603', 'offers no'],
+    [(request, res) => sendError(res, request, -32601, 404), 'refused', 'error -32601', 'offers no'],
+    [(_request, res) => sendJson(res, {}, 503), 'waiting', 'status 503', 'did not come'],
+  ];
+  test.each(refusals)('case %#', async (respondToWatch, watch, watchReason, cure) => {
+    const upstream = closing(
+      await startUpstream((request, res) => {
+        const result = goodResult({ supportedVersions: ['2026-07-28'], capabilities: {} });
+        return sendResult(res, request, { ...result, serverInfo: { name: 's', version: '1' } });
+      }),
+    );
+    upstream.respondToWatch = respondToWatch;
+    const { status, stdout } = await probe({ UPSTREAMS: `u=${upstream.url}` });
+    const [told] = JSON.parse(stdout);
+    expect(told).toMatchObject({ ok: true, watch, watchReason });
+    expect(told.advice.join()).toContain(cure);
+    expect(status).toBe(0);
+  });
 });

@@ -56,7 +56,11 @@ export function createOverview(deps: OverviewDeps): Overview {
       entries,
       bytes,
       ...metrics.tally(name),
-      watch: { state: keeper?.state ?? 'off', since: wallTime(keeper?.since ?? startedAt) },
+      watch: {
+        state: keeper?.state ?? 'off',
+        since: wallTime(keeper?.since ?? startedAt),
+        reason: keeper?.reason ?? null,
+      },
       lastFlush: flush === undefined ? null : { at: flush.at, reason: flush.reason, entries: flush.entries },
     };
   }

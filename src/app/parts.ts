@@ -166,9 +166,10 @@ export function keeperFor(
           log.debug({ upstream: name, watched: info.watched }, 'watch acknowledged');
         },
         onChange: (change) => changes.apply(name, change, 'watch'),
-        onState(state, { era, cause, status }) {
-          handlers.onState(state);
-          const line = { upstream: name, state, era, status, err: cause };
+        onState(state, info) {
+          handlers.onState(state, info);
+          const { era, cause, status, code } = info;
+          const line = { upstream: name, state, era, status, code, err: cause };
           if (state === 'connected' || state === 'refused') log.info(line, 'watch');
           else log.debug(line, 'watch');
         },

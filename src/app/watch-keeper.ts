@@ -5,7 +5,7 @@
  * its lease runs out, and what it missed is flushed, once for the fleet.
  */
 import type { Clock } from '../clock.js';
-import type { Watch, WatchState } from '../upstream/watch.js';
+import type { StateInfo, Watch, WatchState } from '../upstream/watch.js';
 
 /** How long a lease outlives a holder that died, and how often it is renewed or asked for, in milliseconds. */
 export const WATCH_LEASE_MS = 9_000;
@@ -32,7 +32,7 @@ export interface WatchLease {
 
 export interface WatchHandlers {
   readonly onConnected: (info: { readonly isGap: boolean }) => Promise<void>;
-  readonly onState: (state: WatchState) => void;
+  readonly onState: (state: WatchState, info: Pick<StateInfo, 'reason'>) => void;
 }
 
 export interface WatchKeeperDeps {
@@ -56,6 +56,8 @@ export interface WatchKeeper {
   readonly state: WatchState | 'elsewhere';
   /** When the state began, in milliseconds of the process's clock. */
   readonly since: number;
+  /** Why the watch did not stand when it was last tried; absent where it stands, or is tried for the first time. */
+  readonly reason: string | undefined;
   close(): Promise<void>;
 }
 
@@ -64,6 +66,7 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
   const stopping = new AbortController();
   let watch: Watch | undefined;
   let since = clock.now();
+  let reason: string | undefined;
   let holdsLease = false;
   /** Whether this replica is about to take over from one that is leaving, which holds the lease until then. */
   let isSucceeding = false;
@@ -84,8 +87,9 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
         const isSharedGap = (isGap || isFirstGap) && holdsLease;
         await deps.flush(isSharedGap && (await generationIsUnmoved()) ? 'everywhere' : 'here');
       },
-      onState(state) {
+      onState(state, info) {
         since = clock.now();
+        if (state !== 'connecting') reason = info.reason;
         if (state === 'waiting') generationAtLoss = lease?.knownGeneration();
       },
     });
@@ -141,6 +145,9 @@ export function createWatchKeeper(deps: WatchKeeperDeps): WatchKeeper {
     },
     get since() {
       return since;
+    },
+    get reason() {
+      return watch === undefined ? undefined : reason;
     },
     start() {
       run().catch(() => settle());

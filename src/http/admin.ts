@@ -34,7 +34,8 @@ export interface ShownUpstream {
   readonly upstreamCallsSaved: number;
   /** How often answers did not come fresh from the cache, by the word that `Cache-Status` gives for it. */
   readonly reasons: Readonly<Record<string, number>>;
-  readonly watch: { readonly state: string; readonly since: string };
+  /** `reason`: why it did not stand when it was last tried; null where it does, or where there is none. */
+  readonly watch: { readonly state: string; readonly since: string; readonly reason: string | null };
   readonly lastFlush: { readonly at: string; readonly reason: string; readonly entries: number } | null;
 }
 

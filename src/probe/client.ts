@@ -103,7 +103,7 @@ export async function ask(
   };
 }
 
-/** How long a list is, page after page from `first` on, as far as `maxPages`. Rejects as `fetch` does. */
+/** How long a list is, page after page from `first` on, as far as `maxPages`, or as they come. */
 export async function measureList(
   first: ProbeAnswer,
   method: CacheableMethod,
@@ -121,7 +121,9 @@ export async function measureList(
     const cursor = result?.nextCursor;
     if (typeof cursor !== 'string' || seen.has(cursor) || pages >= maxPages) break;
     seen.add(cursor);
-    ({ result } = await askNext(cursor));
+    const next = await askNext(cursor).catch(() => undefined);
+    if (next === undefined) break;
+    ({ result } = next);
   }
   return { pages, items };
 }

@@ -6,14 +6,23 @@ import { createGateway } from '../app.js';
 import type { Clock } from '../clock.js';
 import type { Config, UpstreamConfig } from '../config.js';
 import { isObject } from '../core/change.js';
-import type { CacheableMethod } from '../core/protocol.js';
+import { type CacheableMethod, ERROR_CODE } from '../core/protocol.js';
 import { ERRORS } from '../errors.js';
 import { createLogger } from '../telemetry.js';
-import { ask, type Caller, type Dialect, greet, leave, measureList, type ProbeAnswer } from './client.js';
-import { adviceFor, type ProbedList, type ProbedUpstream, type Report } from './report.js';
+import {
+  ask,
+  type Caller,
+  type Dialect,
+  type Fields,
+  greet,
+  leave,
+  measureList,
+  type ProbeAnswer,
+} from './client.js';
+import { adviceFor, LATE, type ProbedList, type ProbedUpstream, type Report } from './report.js';
 
-/** How long one upstream may take, and the watch to come to stand, in milliseconds. */
-const PROBE_MS = 30_000;
+/** How long the gateway's own error may take to arrive, and the watch to come to stand, in milliseconds. */
+const MARGIN_MS = 1_000;
 const WATCH_MS = 3_000;
 const POLL_MS = 50;
 
@@ -33,6 +42,7 @@ export interface ProbeDeps {
 
 interface Probe extends Pick<ProbeDeps, 'clock' | 'version'> {
   readonly maxPages: number;
+  readonly sharing: Config['publicSharing'];
   readonly url: string;
   readonly adminUrl: string;
 }
@@ -44,7 +54,10 @@ export async function probe({ config, ...deps }: ProbeDeps): Promise<Report> {
   try {
     const probed = await Promise.all(
       config.upstreams.map((upstream) =>
-        probeOne({ ...deps, ...addresses, maxPages: config.snapshotMaxPages }, upstream),
+        probeOne(
+          { ...deps, ...addresses, maxPages: config.snapshotMaxPages, sharing: config.publicSharing },
+          upstream,
+        ),
       ),
     );
     return probed.map((one) => ({ ...one, advice: adviceFor(one) }));
@@ -63,62 +76,86 @@ function inQuiet(config: Config): Config {
 async function probeOne(probe: Probe, upstream: UpstreamConfig): Promise<ProbedUpstream> {
   const { name } = upstream;
   const endpoint = `${probe.url}/mcp/${name}`;
-  const clientInfo = { name: 'mcp-cache-gateway', version: probe.version };
-  const caller: Caller = { clientInfo, headers: {}, signal: AbortSignal.timeout(PROBE_MS) };
+  const caller = callerOf(probe, upstream, {});
   try {
     const found = await greet(endpoint, caller);
     if (found.dialect === undefined)
-      return { name, ok: false, ...problemOf(found.answer), watch: await watchState(probe, name), lists: [] };
+      return { name, ok: false, ...problemOf(found.answer), ...(await watchOf(probe, name)), lists: [] };
     const { dialect } = found;
     const { era, server, capabilities } = dialect;
-    const lists: ProbedList[] = [];
-    for (const [capability, method] of LISTS)
-      if (capabilities.includes(capability))
-        lists.push(await probeList(probe, upstream, { dialect, method, caller }));
-    await leave(endpoint, dialect, caller).catch(() => {});
-    return { name, ok: true, era, server, capabilities, watch: await watchState(probe, name), lists };
+    const declared = LISTS.filter(([capability]) => capabilities.includes(capability));
+    // All at once: one that does not answer costs its time once, and the others nothing.
+    const lists = await Promise.all(
+      declared.map(([, method]) => probeList(probe, upstream, { dialect, method })),
+    );
+    await leave(endpoint, dialect, callerOf(probe, upstream, {})).catch(() => {});
+    const refused = lists.filter((list) => list.refused !== undefined);
+    const problem = refused.map(({ method, reason }) => `${method}: ${reason}`).join('; ');
+    const verdict = refused.length === 0 ? { ok: true } : { ok: false, problem };
+    return { name, ...verdict, era, server, capabilities, ...(await watchOf(probe, name)), lists };
   } catch {
-    const problem = caller.signal.aborted ? 'it was not done in time' : 'it broke off its answer';
+    const problem = caller.signal.aborted ? LATE : 'it broke off its answer';
     return { name, ok: false, problem, watch: 'waiting', lists: [] };
   }
 }
 
+/** Who asks next, for as long as the gateway waits for this upstream. */
+function callerOf(probe: Probe, { timeoutMs }: UpstreamConfig, headers: Caller['headers']): Caller {
+  const clientInfo = { name: 'mcp-cache-gateway', version: probe.version };
+  return { clientInfo, headers, signal: AbortSignal.timeout(timeoutMs + MARGIN_MS) };
+}
+
 /** In words what came in place of an MCP server's answer; the gateway's own errors are none that the server gave. */
-function problemOf({ status, error, errorCode }: ProbeAnswer): Pick<ProbedUpstream, 'problem' | 'status'> {
+function problemOf({ status, error, errorCode }: ProbeAnswer): {
+  readonly problem: string;
+  readonly status?: number;
+} {
   if (errorCode === ERRORS['upstream-unreachable'].rpcCode) return { problem: 'it could not be reached' };
-  if (errorCode === ERRORS['upstream-timeout'].rpcCode) return { problem: 'it did not answer in time' };
+  if (errorCode === ERRORS['upstream-timeout'].rpcCode) return { problem: LATE };
   const problem = `it answered with status ${status}, not as an MCP server does`;
   return { problem: error === undefined ? problem : `it answered with status ${status}: ${error}`, status };
 }
 
-/** Asks the server itself for what it says, and the gateway for what it makes of it. */
+/** Asks the gateway for the list, and the server itself for what it says about it. */
 async function probeList(
   probe: Probe,
   upstream: UpstreamConfig,
-  asked: { readonly dialect: Dialect; readonly method: CacheableMethod; readonly caller: Caller },
+  { dialect, method }: { readonly dialect: Dialect; readonly method: CacheableMethod },
 ): Promise<ProbedList> {
-  const { dialect, method, caller } = asked;
-  const { authorization, headers } = upstream;
-  const own = { ...headers, ...(authorization !== undefined && { authorization }) };
-  const itself: Caller = { ...caller, headers: own };
-  const direct = await ask(upstream.url, method, dialect, itself);
   const startedAt = probe.clock.now();
-  const answer = await ask(`${probe.url}/mcp/${upstream.name}`, method, dialect, caller);
+  const endpoint = `${probe.url}/mcp/${upstream.name}`;
+  const answer = await ask(endpoint, method, dialect, callerOf(probe, upstream, {})).catch(() => undefined);
   const durationMs = Math.round(probe.clock.now() - startedAt);
+  const unknown = { method, ttlMs: null, cacheScope: null, durationMs, pages: 0, items: 0 };
+  if (answer === undefined) return { ...unknown, reason: 'it broke off its answer', refused: {} };
+  if (answer.result === undefined) {
+    const { problem, status } = problemOf(answer);
+    // Not every server that declares resources has templates.
+    const isMissing = answer.errorCode === ERROR_CODE.methodNotFound;
+    return {
+      ...unknown,
+      reason: problem,
+      ...(!isMissing && { refused: status === undefined ? {} : { status } }),
+    };
+  }
+  const { authorization, headers } = upstream;
+  const itself = callerOf(probe, upstream, {
+    ...headers,
+    ...(authorization !== undefined && { authorization }),
+  });
+  const askItself = (params?: Fields) => ask(upstream.url, method, dialect, itself, params);
+  const direct = await askItself().catch(() => answer);
   const said = { ttlMs: direct.result?.ttlMs ?? null, cacheScope: direct.result?.cacheScope ?? null };
   const entry = await keptEntry(probe, upstream.name, method);
   if (entry !== undefined) return { method, ...said, durationMs, ...entry };
   const detail = /detail=([\w-]+)/.exec(answer.headers.get('cache-status') ?? '')?.[1];
-  const reason = answer.error ?? detail ?? `status ${answer.status}`;
   // The gateway walks no list that it does not keep: the server itself tells how long this one is.
-  const size = await measureList(direct, method, probe.maxPages, (cursor) =>
-    ask(upstream.url, method, dialect, itself, { cursor }),
-  );
-  return { method, ...said, durationMs, ...size, reason };
+  const size = await measureList(direct, method, probe.maxPages, (cursor) => askItself({ cursor }));
+  return { method, ...said, durationMs, ...size, reason: detail ?? 'not cacheable' };
 }
 
 async function keptEntry(
-  { adminUrl }: Probe,
+  { adminUrl, sharing }: Probe,
   name: string,
   method: string,
 ): Promise<Pick<ProbedList, 'pages' | 'items' | 'kept'> | undefined> {
@@ -129,15 +166,19 @@ async function keptEntry(
   if (!isObject(entry)) return undefined;
   const { scope, ageMs, remainingMs, items, pages, bytes } = entry;
   const lifetimeMs = Number(ageMs) + Number(remainingMs);
-  const kept = { lifetimeMs, scope: String(scope), bytes: Number(bytes) };
+  const kept = { lifetimeMs, scope: String(scope), sharing, bytes: Number(bytes) };
   return { pages: Number(pages), items: Number(items), kept };
 }
 
-async function watchState({ adminUrl, clock }: Probe, name: string): Promise<string> {
+async function watchOf(
+  { adminUrl, clock }: Probe,
+  name: string,
+): Promise<Pick<ProbedUpstream, 'watch' | 'watchReason'>> {
   for (const until = clock.now() + WATCH_MS; ; await clock.sleep(POLL_MS)) {
     const { watch } = await shownUpstream(adminUrl, name);
-    const state = isObject(watch) ? String(watch.state) : 'off';
-    if (state !== 'connecting' || clock.now() > until) return state;
+    const { state, reason } = isObject(watch) ? watch : {};
+    if (state !== 'connecting' || clock.now() > until)
+      return { watch: String(state), ...(typeof reason === 'string' && { watchReason: reason }) };
   }
 }
 

@@ -5,7 +5,7 @@
 import { isObject } from '../core/change.js';
 import { singleValue } from '../core/headers.js';
 import { ERROR_CODE, HEADER, LEGACY_VERSION } from '../core/protocol.js';
-import { parseObject } from './body.js';
+import { errorCodeOf, parseObject } from './body.js';
 import type { UpstreamResponse } from './transport.js';
 import type { AttemptContext, AttemptEnd } from './watch-modern.js';
 import { isEventStream, messagesOf, readAnswer } from './watch-wire.js';
@@ -62,9 +62,10 @@ async function openSession(
   };
   const response = await withHeadTimer(context, context.wire.post(request, [], context.signal));
   const sessionId = singleValue(response.headers, HEADER.session);
-  const result = (await readAnswer(response, id))?.result;
+  const answer = await readAnswer(response, id);
+  const result = answer?.result;
   if (response.status !== 200 || !isObject(result) || typeof result.protocolVersion !== 'string') {
-    return { end: refusal(response.status) };
+    return { end: refusal(response.status, errorCodeOf(answer)) };
   }
   const headers = [HEADER.protocolVersion, result.protocolVersion];
   if (sessionId !== undefined) headers.push(HEADER.session, sessionId);
@@ -118,9 +119,9 @@ async function answerRequest(
   (await withHeadTimer(context, context.wire.post(answer, session.headers, context.signal))).body.destroy();
 }
 
-function refusal(status: number): AttemptEnd {
+function refusal(status: number, code?: number): AttemptEnd {
   const isPassing = status >= 500 || status === 429 || status === 408;
-  return isPassing ? { kind: 'lost', cause: `status ${status}` } : { kind: 'refused', status };
+  return isPassing ? { kind: 'lost', cause: `status ${status}` } : { kind: 'refused', status, code };
 }
 
 async function withHeadTimer<T>(context: AttemptContext, response: Promise<T>): Promise<T> {

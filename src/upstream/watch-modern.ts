@@ -18,7 +18,8 @@ export interface StreamHandlers {
 /** How an attempt ended. `lost`: a stream that stood, or never came to stand for a passing reason. */
 export type AttemptEnd =
   | { readonly kind: 'lost'; readonly cause?: unknown }
-  | { readonly kind: 'refused'; readonly status: number }
+  /** `code`: of the JSON-RPC error by which it refused. */
+  | { readonly kind: 'refused'; readonly status: number; readonly code?: number | undefined }
   | { readonly kind: 'other-era' };
 
 export interface AttemptContext {
@@ -106,12 +107,12 @@ async function judgeRefusal(response: UpstreamResponse, id: string): Promise<Att
   const { status } = response;
   const answer = await readAnswer(response, id);
   const code = errorCodeOf(answer);
-  if (status === 401 || status === 403) return { kind: 'refused', status };
+  if (status === 401 || status === 403) return { kind: 'refused', status, code };
   if (status >= 500 || status === 429 || status === 408) return { kind: 'lost', cause: `status ${status}` };
   if (code === ERROR_CODE.unsupportedVersion)
-    return speaksOnlyLegacy(answer) ? { kind: 'other-era' } : { kind: 'refused', status };
-  if (code !== undefined && MODERN_ERRORS.has(code)) return { kind: 'refused', status };
-  if (code === ERROR_CODE.methodNotFound && status === 404) return { kind: 'refused', status };
+    return speaksOnlyLegacy(answer) ? { kind: 'other-era' } : { kind: 'refused', status, code };
+  if (code !== undefined && MODERN_ERRORS.has(code)) return { kind: 'refused', status, code };
+  if (code === ERROR_CODE.methodNotFound && status === 404) return { kind: 'refused', status, code };
   return { kind: 'other-era' };
 }
 

@@ -26,6 +26,15 @@ const MAX_SHORT_STREAMS = 5;
 const SHORT_STREAM_MS = 2_000;
 const SESSION_CLOSE_MS = 1_000;
 
+export interface StateInfo {
+  readonly era?: Era;
+  readonly cause?: unknown;
+  readonly status?: number;
+  readonly code?: number | undefined;
+  /** Why the watch does not stand, in a few words that hold nothing of what the upstream said. */
+  readonly reason?: string;
+}
+
 export interface WatchDeps {
   readonly target: WatchTarget;
   readonly transport: Transport;
@@ -39,10 +48,7 @@ export interface WatchDeps {
     readonly watched: readonly string[];
   }) => Promise<void>;
   readonly onChange: (change: Change) => Promise<void>;
-  readonly onState: (
-    state: WatchState,
-    info: { readonly era?: Era; readonly cause?: unknown; readonly status?: number },
-  ) => void;
+  readonly onState: (state: WatchState, info: StateInfo) => void;
 }
 
 export interface Watch {
@@ -68,7 +74,7 @@ export function createWatch(deps: WatchDeps): Watch {
   });
   let running: Promise<void> = Promise.resolve();
 
-  function enter(next: WatchState, info: { readonly cause?: unknown; readonly status?: number } = {}): void {
+  function enter(next: WatchState, info: StateInfo = {}): void {
     state = next;
     deps.onState(next, next === 'connected' ? { era, ...info } : info);
   }
@@ -85,7 +91,7 @@ export function createWatch(deps: WatchDeps): Watch {
       shortStreams = isShort ? shortStreams + 1 : 0;
       if (attempt.stoodMs !== undefined && attempt.stoodMs >= STEADY_MS) failures = 0;
       const isRefusal = attempt.end.kind === 'refused' || shortStreams >= MAX_SHORT_STREAMS;
-      enter(isRefusal ? 'refused' : 'waiting', attempt.end.kind === 'other-era' ? {} : attempt.end);
+      enter(isRefusal ? 'refused' : 'waiting', infoOf(attempt.end));
       const jitter = 1 + deps.random() / 4;
       // At the ceiling the jitter goes downwards: what was lost at once is not to come back at once, for ever.
       const backoffMs = Math.min(MAX_BACKOFF_MS / jitter, FIRST_BACKOFF_MS * 2 ** failures * jitter);
@@ -184,4 +190,30 @@ export function createWatch(deps: WatchDeps): Watch {
     },
     stop,
   };
+}
+
+function infoOf(end: AttemptEnd): StateInfo {
+  switch (end.kind) {
+    case 'refused': {
+      const { status, code } = end;
+      const isAboutCredentials = status === 401 || status === 403;
+      return {
+        status,
+        code,
+        reason: code === undefined || isAboutCredentials ? `status ${status}` : `error ${code}`,
+      };
+    }
+    case 'lost':
+      return { cause: end.cause, reason: reasonOfLoss(end.cause) };
+    case 'other-era':
+      return {};
+    default:
+      return end satisfies never;
+  }
+}
+
+function reasonOfLoss(cause: unknown): string {
+  if (cause === undefined) return 'its stream ended';
+  if (typeof cause === 'string') return cause;
+  return cause instanceof GatewayError ? cause.code : 'the connection broke';
 }

@@ -111,10 +111,10 @@ describe('in a fleet', () => {
   test('a gap of the holder flushes the shared tier, unless its generation moved meanwhile', async () => {
     await open().settled;
     await connect(false);
-    standing()[0]?.handlers.onState('waiting');
+    standing()[0]?.handlers.onState('waiting', {});
     await connect(true);
     expect(flushes).toEqual(['here', 'everywhere']);
-    standing()[0]?.handlers.onState('waiting');
+    standing()[0]?.handlers.onState('waiting', {});
     generation = '2';
     await connect(true);
     expect(flushes).toEqual(['here', 'everywhere', 'here']);

@@ -43,6 +43,7 @@ const WATCHES = {
   connecting: ['wait', 'asking to be told of changes'],
   waiting: ['wait', 'asks again soon to be told of changes'],
   refused: ['wait', 'offers no change notifications: lives by ttlMs'],
+  unauthorized: ['wait', 'asks the gateway itself for credentials: lives by ttlMs'],
   off: ['wait', 'not watched: lives by ttlMs'],
   stopped: ['wait', 'no longer watched'],
 };
@@ -148,10 +149,12 @@ function cardOf(name) {
 
 function showUpstream(root, part, upstream, limit) {
   const { hits, misses, stale, bypassed, watch } = upstream;
-  const [kind, meaning] = WATCHES[watch.state] ?? ['wait', watch.state];
+  const isUnauthorized = /^status 40[13]$/.test(watch.reason ?? '');
+  const [kind, meaning] = WATCHES[isUnauthorized ? 'unauthorized' : watch.state] ?? ['wait', watch.state];
   part('watch').dataset.kind = kind;
   part('watch').textContent = meaning;
-  part('watch').title = `${watch.state} for ${span(since(watch.since))}`;
+  part('watch').title =
+    `${watch.state} for ${span(since(watch.since))}${watch.reason === null ? '' : `: ${watch.reason}`}`;
   const shares = { hit: hits, miss: misses, stale, bypass: bypassed };
   part('mix').setAttribute(
     'aria-label',
