@@ -2,6 +2,7 @@
  * Owns: composition: configuration, clock and log in; a gateway with its two listeners out. Builds everything
  * by hand, and closes it in the opposite order.
  */
+import { createServer } from 'node:http';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { cacheOptions, createParts, type GatewayDeps, keeperFor, type Parts } from './app/parts.js';
 import type { Changes } from './cache/changes.js';
@@ -12,12 +13,13 @@ import { type AccessRules, isLoopbackAddress } from './core/access.js';
 import { publicNames } from './core/resource-metadata.js';
 import { registerAccess } from './http/access.js';
 import { type AdminOptions, registerAdminRoutes } from './http/admin.js';
+import { type AtOnce, createAtOnce } from './http/at-once.js';
 import { readDashboard } from './http/dashboard.js';
 import { createDrain } from './http/drain.js';
 import { createPaths, ENDPOINT_METHODS, originForm } from './http/paths.js';
 import { registerMcpRoutes } from './http/routes.js';
 import { createServe } from './http/serve.js';
-import type { UpstreamRoute } from './http/task.js';
+import type { ServeDeps, UpstreamRoute } from './http/task.js';
 import { createPageSource } from './upstream/page-source.js';
 
 export interface Gateway {
@@ -42,9 +44,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
     const lease = redis?.watchLease(upstream.name);
     keepers.set(upstream.name, keeperFor(upstream, deps, { transport, changes, lease }));
   }
-  const mcp = createListener({ bodyLimit: config.maxBodyBytes, exposeHeadRoutes: false });
-  const mcpDrain = createDrain(mcp, clock);
-  const serve = createServe({
+  const mcpDrain = createDrain(clock);
+  const serveDeps: ServeDeps = {
     ending: mcpDrain,
     tracer: deps.tracer,
     listCache,
@@ -61,7 +62,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
     onFetched: metrics.upstreamFetch,
     authHeaders: config.authHeaders,
     varyHeaders: config.varyHeaders,
-  });
+  };
+  const atOnce = createAtOnce({ ...serveDeps, track: mcpDrain.track });
+  const mcp = createListener({ bodyLimit: config.maxBodyBytes, exposeHeadRoutes: false }, atOnce.front);
+  mcpDrain.guard(mcp);
   let isReady = false;
   let mcpUrl = '';
 
@@ -72,9 +76,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
     rules: accessRules(config, config.host),
     scripts: { methods: ENDPOINT_METHODS, hasPath: (path) => paths.methodsAt(path) !== undefined },
   });
-  registerMcpRoutes(mcp, { paths, serve, maxBodyBytes: config.maxBodyBytes });
+  registerMcpRoutes(mcp, { paths, serve: createServe(serveDeps, atOnce), maxBodyBytes: config.maxBodyBytes });
   const admin = createListener({ exposeHeadRoutes: true });
-  const adminDrain = createDrain(admin, clock);
+  const adminDrain = createDrain(clock);
+  adminDrain.guard(admin);
   registerAccess(admin, { rules: accessRules(config, config.adminHost) });
   registerAdminRoutes(admin, adminOptions(parts, changes, { isReady: () => isReady, url: () => mcpUrl }));
 
@@ -138,16 +143,26 @@ function adminOptions(
   };
 }
 
-function createListener(options: { bodyLimit?: number; exposeHeadRoutes: boolean }): FastifyInstance {
+/** How long a connection on which nothing is asked is kept, and how long a request may take to arrive, in milliseconds. */
+const KEEP_ALIVE_MS = 72_000;
+const REQUEST_MS = 120_000;
+
+/** `front`: is asked before the router, which it gives what it does not answer. */
+function createListener(
+  options: { bodyLimit?: number; exposeHeadRoutes: boolean },
+  front: AtOnce['front'] = (req, res, router) => router(req, res),
+): FastifyInstance {
   return Fastify({
     ...options,
+    serverFactory: (router) =>
+      createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: REQUEST_MS }, (req, res) =>
+        front(req, res, router),
+      ),
     logger: false,
     routerOptions: { ignoreTrailingSlash: true },
     rewriteUrl: ({ url }) => originForm(url ?? ''),
     // A target that cannot be decoded is a path that there is not.
     frameworkErrors: (_error, _request, reply) => reply.callNotFound(),
-    // A request must be there in this time; an answer may take as long as it likes.
-    requestTimeout: 120_000,
   });
 }
 

@@ -67,8 +67,9 @@ function tracesFailed(log: Logger): (error: unknown) => void {
 
 async function run(): Promise<void> {
   const { config } = readConfig();
-  const log = createLogger(config.logLevel, config.logPretty ? await prettyDestination() : jsonDestination());
   const clock = createClock();
+  const destination = config.logPretty ? await prettyDestination() : jsonDestination(clock.sleep);
+  const log = createLogger(config.logLevel, destination);
   const tracer = wantsTraces(process.env)
     ? (await import('./tracing-otel.js')).createOtelTracer(version, tracesFailed(log))
     : undefined;

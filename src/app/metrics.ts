@@ -12,6 +12,7 @@ import {
   STALE_REASONS,
 } from '../core/reasons.js';
 import type { FetchEnding } from '../http/task.js';
+import { createDurations } from './durations.js';
 import { type CountedRequest, createTallies, type Tally } from './tally.js';
 
 /** What is read when somebody asks for the numbers. */
@@ -56,7 +57,16 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
   const histogram = (name: string, help: string, labelNames: string[]) =>
     new Histogram({ name: `${PREFIX}${name}`, help, labelNames, buckets: SECONDS, registers });
 
-  const requests = counter('requests_total', 'Requests answered', ['upstream', 'method', 'outcome']);
+  const answered = createPending();
+  const requests = new Counter({
+    name: `${PREFIX}requests_total`,
+    help: 'Requests answered',
+    labelNames: ['upstream', 'method', 'outcome'],
+    registers,
+    collect() {
+      for (const { labels, count } of answered.take()) this.inc(labels, count);
+    },
+  });
   const bypasses = counter('bypass_total', 'Requests that never consult the cache, by reason', [
     'upstream',
     'reason',
@@ -69,10 +79,13 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
     'upstream',
     'reason',
   ]);
-  const seconds = histogram('request_duration_seconds', 'Time to answer a request, to its end', [
-    'upstream',
-    'outcome',
-  ]);
+  const seconds = createDurations({
+    name: `${PREFIX}request_duration_seconds`,
+    help: 'Time to answer a request, to its end',
+    labelNames: ['upstream', 'outcome'],
+    buckets: SECONDS,
+  });
+  registry.registerMetric(seconds.metric);
   const fetches = histogram(
     'upstream_fetch_duration_seconds',
     'Time to fetch one page or result: answered, or failed',
@@ -118,13 +131,14 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
     contentType: registry.contentType,
     request(request) {
       const { upstream, method, outcome, reason, durationMs } = request;
-      requests.inc({ upstream, method, outcome });
-      seconds.observe({ upstream, outcome }, durationMs / 1000);
+      answered.add(upstream, method, outcome);
+      seconds.observe(upstream, outcome, durationMs / 1000);
+      tallies.count(request);
+      if (outcome === 'hit') return;
       if (isOneOf(BYPASS_REASONS, reason)) bypasses.inc({ upstream, reason });
       else if (isOneOf(NOT_STORED_REASONS, reason)) notStored.inc({ upstream, reason });
       else if (isOneOf(STALE_REASONS, reason)) staleAnswers.inc({ upstream, reason });
       if (request.collapsed === true) coalesced.inc({ upstream });
-      tallies.count(request);
     },
     upstreamFetch: (upstream, durationMs, end) => fetches.observe({ upstream, end }, durationMs / 1000),
     walked(upstream, count) {
@@ -151,6 +165,29 @@ export function createMetrics(upstreams: readonly string[]): Metrics {
       if (readings.isRedisUp === undefined) redisUp.remove();
       else redisUp.set(readings.isRedisUp() ? 1 : 0);
       return registry.metrics();
+    },
+  };
+}
+
+interface Counted {
+  readonly labels: { readonly upstream: string; readonly method: string; readonly outcome: string };
+  count: number;
+}
+
+/** What was counted since it was last taken: every hit is, and prom-client's own way takes as long as the hit. */
+function createPending() {
+  const all = new Map<string, Counted>();
+  return {
+    add(upstream: string, method: string, outcome: string): void {
+      const key = `${upstream} ${method} ${outcome}`;
+      const counted = all.get(key);
+      if (counted === undefined) all.set(key, { labels: { upstream, method, outcome }, count: 1 });
+      else counted.count += 1;
+    },
+    take(): readonly Counted[] {
+      const taken = [...all.values()];
+      all.clear();
+      return taken;
     },
   };
 }

@@ -18,6 +18,10 @@ export interface Ending {
 }
 
 export interface Drain extends Ending {
+  /** Takes note of an answer to come; what it gives back is to be called when that has ended. */
+  track(res: ServerResponse): (res: ServerResponse) => void;
+  /** Takes note of all that `listener` answers from now on; call it before the listener listens. */
+  guard(listener: FastifyInstance): void;
   /** Resolves when the listener has ended; what lasts longer than `graceMs` milliseconds is cut off. */
   end(graceMs: number): Promise<void>;
 }
@@ -25,8 +29,8 @@ export interface Drain extends Ending {
 /** What streams that are ended are given to say so, in milliseconds out of the grace. */
 const LAST_WORDS_MS = 250;
 
-/** Takes note of all answers from now on; call it before the listener listens. */
-export function createDrain(listener: FastifyInstance, clock: Clock): Drain {
+export function createDrain(clock: Clock): Drain {
+  let guarded: FastifyInstance | undefined;
   const open = new Set<ServerResponse>();
   const begun = new AbortController();
   const timeUp = new AbortController();
@@ -37,22 +41,32 @@ export function createDrain(listener: FastifyInstance, clock: Clock): Drain {
     if (begun.signal.aborted && open.size === 0) drained.abort();
   }
 
-  listener.addHook('onRequest', (_request, { raw: res }, done) => {
+  function untrack(res: ServerResponse): void {
+    open.delete(res);
+    endIfDrained();
+  }
+
+  function track(res: ServerResponse): typeof untrack {
     open.add(res);
     if (begun.signal.aborted) res.shouldKeepAlive = false;
-    res.once('close', () => {
-      open.delete(res);
-      endIfDrained();
-    });
-    done();
-  });
+    return untrack;
+  }
 
   return {
+    track,
+    guard(listener) {
+      guarded = listener;
+      listener.addHook('onRequest', (_request, { raw: res }, done) => {
+        track(res);
+        res.on('close', () => untrack(res));
+        done();
+      });
+    },
     begun: begun.signal,
     timeUp: timeUp.signal,
     async end(graceMs) {
       // Not the method of node:http, which also closes connections.
-      Server.prototype.close.call(listener.server);
+      if (guarded !== undefined) Server.prototype.close.call(guarded.server);
       for (const res of open) res.shouldKeepAlive = false;
       begun.abort();
       endIfDrained();
@@ -61,8 +75,8 @@ export function createDrain(listener: FastifyInstance, clock: Clock): Drain {
       await clock.sleep(graceMs - lastWordsMs, drained.signal).catch(() => {});
       timeUp.abort();
       await clock.sleep(lastWordsMs, drained.signal).catch(() => {});
-      listener.server.closeAllConnections();
-      await listener.close();
+      guarded?.server.closeAllConnections();
+      await guarded?.close();
     },
   };
 }

@@ -76,13 +76,38 @@ export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: E
 }
 
 /** Tells the log and the counters of an answer that has ended. */
-export function tellEnd(res: ServerResponse, summary: Summary, startedAt: number, deps: ExchangeDeps): void {
-  const durationMs = Math.round((deps.clock.now() - startedAt) * 1000) / 1000;
+function tellEnd(res: ServerResponse, summary: Summary, startedAt: number, deps: ExchangeDeps): void {
+  const durationMs = durationSince(startedAt, deps);
   deps.onEnd(summary, durationMs);
   const { error, ...told } = summary;
   const line = { ...told, status: res.statusCode, complete: res.writableFinished, durationMs };
   if (error === undefined) deps.log.info(line, 'request');
   else deps.log.warn({ ...line, err: error }, 'request');
+}
+
+/** What all hits of one request have in common, and where their lines are written; it has told that already. */
+export interface HitTold {
+  readonly upstream: string;
+  readonly method: string;
+  readonly log: Logger;
+}
+
+/** Tells the log and the counters of a hit that has ended. */
+export function tellHit(
+  res: ServerResponse,
+  { upstream, method, log }: HitTold,
+  hit: { readonly pages: number; readonly startedAt: number },
+  deps: Pick<ExchangeDeps, 'clock' | 'onEnd'>,
+): void {
+  const { pages } = hit;
+  const durationMs = durationSince(hit.startedAt, deps);
+  deps.onEnd({ upstream, method, outcome: 'hit', pages }, durationMs);
+  log.info({ pages, status: res.statusCode, complete: res.writableFinished, durationMs }, 'request');
+}
+
+/** In milliseconds, to the microsecond. */
+function durationSince(startedAt: number, { clock }: Pick<ExchangeDeps, 'clock'>): number {
+  return Math.round((clock.now() - startedAt) * 1000) / 1000;
 }
 
 function tracedEnd({ outcome, reason, collapsed, pages, error }: Summary, res: ServerResponse): TracedEnd {

@@ -10,9 +10,13 @@ import type { Span } from '../core/json.js';
 export const MAX_RECALLED = 8;
 export const MAX_RECALLED_BYTES = 8_192;
 
-export interface AskedRequest {
+/** A request without its body. */
+export interface AskedHead {
   readonly url: string;
   readonly rawHeaders: readonly string[];
+}
+
+export interface AskedRequest extends AskedHead {
   readonly body: Buffer;
 }
 
@@ -22,16 +26,19 @@ export interface Recalled<T> {
   readonly idRaw: string;
 }
 
+/** What was kept of requests with one head. */
+export interface KnownHead<T> extends AskedHead {
+  readonly bodies: Kept<T>[];
+}
+
 export interface Recall<T> {
-  /** What was kept for a request of the connection that differed in nothing but its id. */
-  find(connection: object, asked: AskedRequest): Recalled<T> | undefined;
+  /** What the connection has asked with this head. */
+  headOf(connection: object, asked: AskedHead): KnownHead<T> | undefined;
   /** Keeps `value` for requests like this one; `id` is where its id stands. */
   keep(connection: object, asked: AskedRequest, id: Span, value: T): void;
 }
 
 interface Kept<T> {
-  readonly url: string;
-  readonly rawHeaders: readonly string[];
   readonly before: Buffer;
   readonly after: Buffer;
   readonly value: T;
@@ -41,33 +48,50 @@ interface Kept<T> {
 const PLAIN_ID = /^(?:-?(?:0|[1-9]\d{0,14})|"[ !#-[\]-~]{0,64}")$/;
 
 export function createRecall<T>(): Recall<T> {
-  const byConnection = new WeakMap<object, Kept<T>[]>();
+  const byConnection = new WeakMap<object, KnownHead<T>[]>();
+
+  function headOf(connection: object, { url, rawHeaders }: AskedHead): KnownHead<T> | undefined {
+    const heads = byConnection.get(connection);
+    if (heads === undefined) return undefined;
+    for (const head of heads) if (head.url === url && hasSameFields(head.rawHeaders, rawHeaders)) return head;
+    return undefined;
+  }
+
   return {
-    find(connection, asked) {
-      const all = byConnection.get(connection);
-      if (all === undefined) return undefined;
-      for (const kept of all) {
-        const idRaw = kept.url === asked.url ? idOf(kept, asked.body) : undefined;
-        if (idRaw !== undefined && hasSameFields(kept.rawHeaders, asked.rawHeaders))
-          return { value: kept.value, idRaw };
-      }
-      return undefined;
-    },
-    keep(connection, { url, rawHeaders, body }, id, value) {
+    headOf,
+    keep(connection, asked, id, value) {
+      const { url, rawHeaders, body } = asked;
       const size = rawHeaders.reduce((sum, text) => sum + text.length, body.length + url.length);
       if (size > MAX_RECALLED_BYTES) return;
-      const all = byConnection.get(connection) ?? [];
-      byConnection.set(connection, all);
-      all.unshift({
-        url,
-        rawHeaders,
-        before: body.subarray(0, id.start),
-        after: body.subarray(id.end),
-        value,
-      });
-      if (all.length > MAX_RECALLED) all.pop();
+      const heads = byConnection.get(connection) ?? [];
+      byConnection.set(connection, heads);
+      const known = headOf(connection, asked);
+      if (known !== undefined && recallIn(known, body) !== undefined) return;
+      // A copy: what came off the socket is a part of a larger piece of memory.
+      const own = Buffer.from(body);
+      const kept = { before: own.subarray(0, id.start), after: own.subarray(id.end), value };
+      if (known === undefined) heads.unshift({ url, rawHeaders, bodies: [kept] });
+      else known.bodies.unshift(kept);
+      forgetBeyondLimit(heads);
     },
   };
+}
+
+function forgetBeyondLimit(heads: KnownHead<unknown>[]): void {
+  const count = heads.reduce((sum, { bodies }) => sum + bodies.length, 0);
+  const last = heads.at(-1);
+  if (count <= MAX_RECALLED || last === undefined) return;
+  last.bodies.pop();
+  if (last.bodies.length === 0) heads.pop();
+}
+
+/** What was kept for a request of this head that differed in nothing but its id. */
+export function recallIn<T>({ bodies }: KnownHead<T>, body: Buffer): Recalled<T> | undefined {
+  for (const kept of bodies) {
+    const idRaw = idOf(kept, body);
+    if (idRaw !== undefined) return { value: kept.value, idRaw };
+  }
+  return undefined;
 }
 
 /** The id in `body`, where everything around it is as it was. */

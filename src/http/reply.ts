@@ -73,6 +73,10 @@ export function putOnAnswer(res: ServerResponse, fields: RawHeaders): void {
   if (fields.length > 0) ownFieldsOf.set(res, fields);
 }
 
+export function ownFieldsOn(res: ServerResponse): RawHeaders {
+  return ownFieldsOf.get(res) ?? [];
+}
+
 /** Writes the head of an answer, with Node's own reason where none is given. Nothing else in the gateway does. */
 export function writeHead(
   res: ServerResponse,

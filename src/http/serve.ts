@@ -13,7 +13,7 @@ import type { BypassReason } from '../core/reasons.js';
 import { bodyForPage } from '../core/request-body.js';
 import { renameChallenges } from '../core/resource-metadata.js';
 import { GatewayError } from '../errors.js';
-import { createAtOnce } from './at-once.js';
+import type { AtOnce } from './at-once.js';
 import { beginExchange, type Exchange } from './exchange.js';
 import { serveMetadata } from './metadata.js';
 import { authContextOfTask, createObserver, credentialsOf } from './observe.js';
@@ -29,19 +29,15 @@ export interface Serve {
   metadata(input: ServeInput): Promise<void>;
 }
 
-export function createServe(deps: ServeDeps): Serve {
-  const atOnce = createAtOnce(deps);
+/** `atOnce` is given what was made of each request that the cache may answer. */
+export function createServe(deps: ServeDeps, atOnce: Pick<AtOnce, 'keep'>): Serve {
   return {
     async mcp(input) {
-      const known = atOnce.answer(input);
-      if (known === 'answered') return;
       const exchange = beginExchange(input.req, input.res, deps);
       exchange.summary.upstream = input.upstream.name;
       const task = taskOf(input);
       try {
-        await serveTask(deps, exchange, task, (call) => {
-          if (known === 'new') atOnce.keep(input, call);
-        });
+        await serveTask(deps, exchange, task, (call) => atOnce.keep(input, call));
       } catch (error) {
         answerFailure(exchange, task.message, error);
       }
