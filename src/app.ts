@@ -20,6 +20,7 @@ import { createPaths, ENDPOINT_METHODS, originForm } from './http/paths.js';
 import { registerMcpRoutes } from './http/routes.js';
 import { createServe } from './http/serve.js';
 import type { ServeDeps, UpstreamRoute } from './http/task.js';
+import { lineLogger } from './telemetry.js';
 import { createPageSource } from './upstream/page-source.js';
 
 export interface Gateway {
@@ -55,6 +56,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     pageSource: createPageSource({ transport, clock, maxBytes: config.cacheMaxEntryBytes }),
     clock,
     log,
+    lines: lineLogger(log),
     onEnd({ upstream, method = 'other', outcome = 'error', reason, collapsed, pages }, durationMs) {
       if (upstream === undefined) return;
       metrics.request({ upstream, method, outcome, reason, collapsed, pages, durationMs });

@@ -9,12 +9,18 @@ export interface Clock {
   now(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason where that aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls back after `ms` milliseconds, unless what it gives back is called before. */
+  timer(ms: number, onTime: () => void): () => void;
 }
 
 /** The process's own clock. A sleep does not keep the process alive. */
 export function createClock(): Clock {
   return {
     now: () => performance.now(),
+    timer(ms, onTime) {
+      const timer = setTimeout(onTime, ms).unref();
+      return () => clearTimeout(timer);
+    },
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) {

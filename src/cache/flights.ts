@@ -174,7 +174,6 @@ interface Deadline {
 
 function startDeadline(clock: Clock, outer: AbortSignal, ms: number): Deadline {
   const abort = new AbortController();
-  const timer = new AbortController();
   const link = (to: AbortController, from: AbortSignal) => {
     const onAbort = () => to.abort(from.reason);
     if (from.aborted) onAbort();
@@ -182,13 +181,10 @@ function startDeadline(clock: Clock, outer: AbortSignal, ms: number): Deadline {
     return () => from.removeEventListener('abort', onAbort);
   };
   link(abort, outer);
-  clock.sleep(ms, timer.signal).then(
-    () => abort.abort(new GatewayError('upstream-timeout')),
-    () => {},
-  );
+  const lift = clock.timer(ms, () => abort.abort(new GatewayError('upstream-timeout')));
   return {
     signal: abort.signal,
-    lift: () => timer.abort(),
+    lift,
     async untilAnswered(send) {
       const own = new AbortController();
       link(own, outer);

@@ -7,7 +7,6 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { CacheCall } from '../cache/list-cache.js';
 import type { CacheableRequest } from '../core/classify.js';
 import type { RawHeaders } from '../core/headers.js';
-import { lineLogger } from '../telemetry.js';
 import type { Drain } from './drain.js';
 import { type HitTold, tellHit } from './exchange.js';
 import { createRecall, type KnownHead, MAX_RECALLED_BYTES, recallIn } from './recall.js';
@@ -20,7 +19,7 @@ interface Known extends Pick<CacheCall, 'keys' | 'mayShare'>, HitTold {
   readonly ownFields: RawHeaders;
 }
 
-export interface AtOnceDeps extends Pick<ServeDeps, 'listCache' | 'clock' | 'log' | 'onEnd' | 'tracer'> {
+export interface AtOnceDeps extends Pick<ServeDeps, 'listCache' | 'clock' | 'lines' | 'onEnd' | 'tracer'> {
   readonly track: Drain['track'];
 }
 
@@ -78,7 +77,7 @@ export function createAtOnce(deps: AtOnceDeps): AtOnce {
       const known = {
         ...{ upstream, keys, mayShare, method, era },
         ownFields: ownFieldsOn(res),
-        log: lineLogger(deps.log, told),
+        log: deps.lines.child(told),
       };
       recall.keep(req.socket, { url, rawHeaders, body }, id, known);
     },

@@ -41,19 +41,24 @@ export interface Exchange {
 export interface ExchangeDeps {
   readonly clock: Clock;
   readonly log: Logger;
+  /** For lines that hold nothing but the gateway's own words. */
+  readonly lines: Logger;
   /** Told of each request at its end. */
   readonly onEnd: (summary: Summary, durationMs: number) => void;
 }
+
+/** Why an exchange ends with its answer's connection; made once, since every request ends so. */
+const LEFT = new Error('the client has left');
 
 export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: ExchangeDeps): Exchange {
   const { clock } = deps;
   const startedAt = clock.now();
   const abort = new AbortController();
   const summary: Summary = {};
-  let deadline = new AbortController();
+  let liftDeadline = () => {};
   res.once('close', () => {
-    deadline.abort();
-    abort.abort(new Error('the client has left'));
+    liftDeadline();
+    abort.abort(LEFT);
     exchange.span?.end(tracedEnd(summary, res));
     tellEnd(res, summary, startedAt, deps);
   });
@@ -64,13 +69,10 @@ export function beginExchange(req: IncomingMessage, res: ServerResponse, deps: E
     span: undefined,
     signal: abort.signal,
     setDeadline(ms) {
-      deadline = new AbortController();
-      clock.sleep(ms, deadline.signal).then(
-        () => abort.abort(new GatewayError('upstream-timeout')),
-        () => {},
-      );
+      liftDeadline();
+      liftDeadline = clock.timer(ms, () => abort.abort(new GatewayError('upstream-timeout')));
     },
-    liftDeadline: () => deadline.abort(),
+    liftDeadline: () => liftDeadline(),
   };
   return exchange;
 }
@@ -81,7 +83,7 @@ function tellEnd(res: ServerResponse, summary: Summary, startedAt: number, deps:
   deps.onEnd(summary, durationMs);
   const { error, ...told } = summary;
   const line = { ...told, status: res.statusCode, complete: res.writableFinished, durationMs };
-  if (error === undefined) deps.log.info(line, 'request');
+  if (error === undefined) deps.lines.info(line, 'request');
   else deps.log.warn({ ...line, err: error }, 'request');
 }
 

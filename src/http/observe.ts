@@ -32,6 +32,7 @@ export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
   }
 
   async function onAnswer(data: Buffer): Promise<void> {
+    if (!data.includes('"error"')) return;
     const message = parseObject(data);
     const code = errorCodeOf(message);
     if (code !== undefined && task.message?.kind === 'request' && message?.id === task.message.id)
@@ -52,7 +53,7 @@ export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
     },
     async onEvent(data) {
       for (const change of changesIn(data)) await changes.apply(name, change, 'tap');
-      if (asked !== undefined && data.includes('"error"')) await onAnswer(data);
+      if (asked !== undefined) await onAnswer(data);
     },
   };
 }

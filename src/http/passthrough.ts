@@ -3,7 +3,7 @@
  * for byte and as it comes (design, law 23). What passes can be looked at; nothing of it is held back or changed.
  */
 import type { ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
 import type { RelayResponse } from '../core/exchange.js';
 import {
   contentCodings,
@@ -17,7 +17,7 @@ import { canDecode, decodeWhole } from '../upstream/decode.js';
 import { tappedChunks } from '../upstream/tap.js';
 import type { Outgoing, Transport } from '../upstream/transport.js';
 import type { Exchange } from './exchange.js';
-import { flushHead, relayTo, writeHead } from './reply.js';
+import { flushHeadSoon, relayTo, writeHead } from './reply.js';
 import { traced } from './traced.js';
 
 /** Who is told of what passes. Each is awaited before that goes on to the client. */
@@ -74,13 +74,48 @@ export async function passThrough(exchange: Exchange, options: PassThroughOption
     return;
   }
   writeHead(res, status, statusText, [...headers, ...options.added]);
-  flushHead(res);
+  flushHeadSoon(res);
   const { onBody } = observer;
-  if (type === JSON_TYPE && onBody !== undefined && canDecode(codings)) {
-    await pipeline(body, observed(codings, onBody), res);
-  } else {
-    await pipeline(body, res);
-  }
+  const isLookedAt = type === JSON_TYPE && onBody !== undefined && canDecode(codings);
+  await pour(body, res, isLookedAt ? lookFor(codings, onBody) : () => undefined);
+}
+
+/** Looks at a chunk before it goes on; undefined: it may go on at once. */
+type Look = (chunk: Buffer) => Promise<void> | undefined;
+
+/** Gives all of `body` to the client, as fast as it takes it. Rejects where it breaks off, or the client leaves. */
+function pour(body: Readable, res: ServerResponse, look: Look): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let looking: Promise<void> | undefined;
+    const goOn = () => {
+      if (looking === undefined) body.resume();
+    };
+    const give = (chunk: Buffer) => {
+      looking = undefined;
+      if (res.write(chunk)) body.resume();
+      else body.pause();
+    };
+    body.on('data', (chunk: Buffer) => {
+      looking = look(chunk)?.then(() => give(chunk));
+      if (looking === undefined) give(chunk);
+      else {
+        body.pause();
+        looking.catch(reject);
+      }
+    });
+    body.on('end', () => {
+      if (looking === undefined) res.end();
+      else looking.then(() => res.end(), reject);
+    });
+    body.on('error', reject);
+    res.on('drain', goOn);
+    res.on('close', () => {
+      if (res.writableFinished) resolve();
+      else reject(new Error('the client has left'));
+      body.destroy();
+    });
+    if (res.destroyed) body.destroy();
+  });
 }
 
 /** Ends a stream that is being relayed when the signal aborts: properly, as if the upstream had ended it. */
@@ -113,22 +148,42 @@ export function observedRelay(response: RelayResponse, { onBody }: Observer): Re
 /** Gives chunks on as they come, none before a small body that it may have completed has been looked at. */
 function observed(codings: readonly string[], onBody: (data: Buffer) => Promise<void>) {
   return async function* (source: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
-    let chunks: Buffer[] = [];
-    let length = 0;
+    const look = lookFor(codings, onBody);
     for await (const chunk of source) {
-      length += chunk.length;
-      if (length <= MAX_OBSERVED_BYTES) chunks.push(chunk);
-      else chunks = [];
-      if (chunks.length > 0 && (codings.length > 0 || endsLikeAnObject(chunk))) {
-        const whole = await decodeWhole(Buffer.concat(chunks), codings, MAX_OBSERVED_BYTES);
-        if (Buffer.isBuffer(whole)) await onBody(whole);
-      }
+      await look(chunk);
       yield chunk;
     }
   };
 }
 
+function lookFor(codings: readonly string[], onBody: (data: Buffer) => Promise<void>): Look {
+  let chunks: Buffer[] = [];
+  let length = 0;
+  return (chunk) => {
+    length += chunk.length;
+    if (length <= MAX_OBSERVED_BYTES) chunks.push(chunk);
+    else chunks = [];
+    if (chunks.length === 0 || !(codings.length > 0 || endsLikeAnObject(chunk))) return undefined;
+    const sent = chunks.length === 1 ? chunk : Buffer.concat(chunks);
+    return codings.length === 0 ? onBody(sent) : lookInto(sent, codings, onBody);
+  };
+}
+
+async function lookInto(
+  packed: Buffer,
+  codings: readonly string[],
+  onBody: (data: Buffer) => Promise<void>,
+): Promise<void> {
+  const whole = await decodeWhole(packed, codings, MAX_OBSERVED_BYTES);
+  if (Buffer.isBuffer(whole)) await onBody(whole);
+}
+
+const SPACE: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const BRACE = 0x7d;
+
 /** Whether nothing but white space follows a closing brace: the only place where a JSON object can end. */
 function endsLikeAnObject(chunk: Buffer): boolean {
-  return chunk.toString('latin1').trimEnd().endsWith('}');
+  let end = chunk.length - 1;
+  while (end >= 0 && SPACE.has(chunk[end])) end -= 1;
+  return chunk[end] === BRACE;
 }

@@ -32,6 +32,13 @@ export function flushHead(res: ServerResponse): void {
   res.write(NOTHING);
 }
 
+/** The same, together with what of the body is already there. */
+export function flushHeadSoon(res: ServerResponse): void {
+  res.cork();
+  flushHead(res);
+  setImmediate(() => res.uncork());
+}
+
 /** Resolves when the client has room for more, or has left. */
 export async function writeChunk(res: ServerResponse, chunk: Buffer | string): Promise<void> {
   if (res.destroyed || res.write(chunk)) return;

@@ -43,6 +43,7 @@ export interface ServeDeps {
   readonly pageSource: PageSource;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly lines: ExchangeDeps['lines'];
   readonly ending: Ending;
   /** Absent: nothing is traced. */
   readonly tracer: Tracer | undefined;

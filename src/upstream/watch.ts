@@ -148,12 +148,7 @@ export function createWatch(deps: WatchDeps): Watch {
   }
 
   function startTimer(exchange: AbortController): () => void {
-    const timer = new AbortController();
-    clock.sleep(target.timeoutMs, timer.signal).then(
-      () => exchange.abort(new GatewayError('upstream-timeout')),
-      () => {},
-    );
-    return () => timer.abort();
+    return clock.timer(target.timeoutMs, () => exchange.abort(new GatewayError('upstream-timeout')));
   }
 
   /** Speaks the era that the upstream was last known for; an upstream may be replaced by one of the other. */

@@ -12,6 +12,17 @@ export function createTestClock(): TestClock {
   const sleepers = new Set<{ at: number; wake: () => void }>();
   return {
     now: () => now,
+    timer(ms, onTime) {
+      const sleeper = {
+        at: now + ms,
+        wake: () => {
+          sleepers.delete(sleeper);
+          onTime();
+        },
+      };
+      sleepers.add(sleeper);
+      return () => void sleepers.delete(sleeper);
+    },
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) {

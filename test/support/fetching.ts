@@ -30,7 +30,7 @@ export function startFetch(url: string, setup: FetchSetup = {}): Fetching {
   const { headers, body } = rpcRequest(method, { id });
   const source = createPageSource({
     transport: createTransport(),
-    clock: { now, sleep: () => new Promise(() => {}) },
+    clock: { now, sleep: () => new Promise(() => {}), timer: () => () => {} },
     maxBytes,
   });
   const interim: Fetching['interim'] = { text: '' };
