@@ -31,7 +31,7 @@ export interface Gateway {
 }
 
 /** How long listening waits for Redis and the first watches, in milliseconds: their flush then hits an empty cache. */
-const HEAD_START_MS = 250;
+const HEAD_START_MS = 100;
 
 /** What the admin listener is given to end its answers, in milliseconds: it has only short ones. */
 const ADMIN_GRACE_MS = 1_000;

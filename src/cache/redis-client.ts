@@ -2,12 +2,16 @@
  * Owns: the Redis clients for a REDIS_URL: one server, Sentinel, or Cluster, plain or over TLS. They queue
  * nothing and repeat nothing: whoever asks would rather do without than wait (design, law 25).
  */
-import { Cluster, Redis } from 'ioredis';
+import { createRequire } from 'node:module';
 import type { RedisAddress } from '../core/redis-url.js';
 import type { RedisClient } from './redis-link.js';
 
+const load = createRequire(import.meta.url);
+
 /** A client for the address; it does not connect by itself. */
 export function createRedisClient(address: RedisAddress, random: () => number): RedisClient {
+  // Loaded where there is a Redis: most sidecars have none, and pay for it in time and memory all the same.
+  const { Cluster, Redis }: typeof import('ioredis') = load('ioredis');
   const retry = backoff(random);
   const common = {
     lazyConnect: true,
