@@ -99,7 +99,7 @@ function addReports(server: McpServer): void {
     server.registerTool(name, { description: 'Logs thrice' }, async ({ mcpReq }) => {
       for (const step of ['started', 'goes on', 'ends']) {
         await mcpReq.log('info', `The tool ${step}`);
-        await sleep(30);
+        await sleep(10);
       }
       return say('logged');
     });
@@ -112,7 +112,7 @@ function addReports(server: McpServer): void {
       for (const progress of [0, 50, 100]) {
         const params = { progressToken, progress, total: 100 };
         if (progressToken !== undefined) await mcpReq.notify({ method: 'notifications/progress', params });
-        await sleep(30);
+        await sleep(10);
       }
       return say('done');
     },
