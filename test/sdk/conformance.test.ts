@@ -9,7 +9,7 @@ import { requiredScenarios, runSuite, type Verdicts } from '../support/conforman
 import { watching } from '../support/flushes.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 
-const TIME_LIMIT_MS = 90_000;
+const TIME_LIMIT_MS = 120_000;
 
 interface Way {
   readonly way: string;
@@ -62,8 +62,10 @@ describe.each(REVISIONS)('the conformance suite for $revision', ({ revision, sce
     async ({ env = {}, exceptions = {} }) => {
       const gateway = closing(await startGateway({ upstreams: { u: server.url }, env }));
       await watching(gateway);
-      const through = await runSuite(gateway.endpoint('u'), revision);
-      expect(through).toEqual(without(direct, Object.keys(exceptions)));
+      const expected = without(direct, Object.keys(exceptions));
+      // The second time it begins with what the first has left in the cache.
+      expect(await runSuite(gateway.endpoint('u'), revision)).toEqual(expected);
+      expect(await runSuite(gateway.endpoint('u'), revision)).toEqual(expected);
       expect(await callsSaved(gateway)).toBeGreaterThan(0);
     },
     TIME_LIMIT_MS,

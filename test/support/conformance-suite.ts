@@ -46,6 +46,7 @@ async function run(args: readonly string[]): Promise<void> {
     env: {},
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: TIME_LIMIT_MS,
+    killSignal: 'SIGKILL',
   });
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
