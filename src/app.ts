@@ -7,6 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { cacheOptions, createParts, type GatewayDeps, keeperFor, type Parts } from './app/parts.js';
 import type { Changes } from './cache/changes.js';
 import { createCache } from './cache/compose.js';
+import { createEndedSessions } from './cache/ended-sessions.js';
 import { createVerified } from './cache/verified.js';
 import type { Config, UpstreamConfig } from './config.js';
 import { type AccessRules, isLoopbackAddress } from './core/access.js';
@@ -52,6 +53,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     listCache,
     changes,
     verified: createVerified(clock, { sharing: config.publicSharing, ttlMs: config.verifiedTtlMs }),
+    endedSessions: createEndedSessions(),
     transport,
     pageSource: createPageSource({ transport, clock, maxBytes: config.cacheMaxEntryBytes }),
     clock,

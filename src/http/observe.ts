@@ -19,7 +19,7 @@ export interface TaskObserver extends Observer {
 
 export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
   const { name } = task.upstream;
-  const { changes, verified } = deps;
+  const { changes, verified, endedSessions } = deps;
   const asked = shownThing(task.message);
 
   async function onError(code: number): Promise<void> {
@@ -46,7 +46,10 @@ export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
       const isAccepted = status >= 200 && status < 300;
       const isRefused = status === 401 || status === 403;
       if (isAccepted || isRefused) verified.observe(name, () => credentialsOf(deps, task), status);
-      if (!isRefused && !endsSession(task, status)) return;
+      const session = sessionAfter(task, status);
+      if (session !== undefined)
+        endedSessions.observe(name, () => authContextOfTask(deps, task, 'legacy'), session);
+      if (!isRefused && session !== 'ended') return;
       const eras: readonly Era[] = isRefused ? ['modern', 'legacy'] : ['legacy'];
       const contexts = new Set(eras.map((era) => authContextOfTask(deps, task, era)));
       await Promise.all([...contexts].map((context) => changes.refused(name, context)));
@@ -59,12 +62,14 @@ export function createObserver(deps: ServeDeps, task: Task): TaskObserver {
 }
 
 /**
- * Whether a legacy session is over, by its client's word or the upstream's (2025-11-25 basic/transports, Session
- * Management): what was kept for it alone serves nobody any more.
+ * What the status of an answer says of the legacy session it belongs to (2025-11-25 basic/transports, Session
+ * Management). One that is over, by its client's word or the upstream's, is served nothing from the cache any more.
  */
-function endsSession({ outgoing }: Task, status: number): boolean {
-  if (singleValue(outgoing.headers, HEADER.session) === undefined) return false;
-  return status === 404 || (outgoing.method === 'DELETE' && status < 300);
+function sessionAfter({ outgoing }: Task, status: number): 'ended' | 'alive' | undefined {
+  if (singleValue(outgoing.headers, HEADER.session) === undefined) return undefined;
+  if (status === 404) return 'ended';
+  if (status < 200 || status >= 300) return undefined;
+  return outgoing.method === 'DELETE' ? 'ended' : 'alive';
 }
 
 /** The digest of the authorization context in which a task is asked (law 8). */

@@ -170,21 +170,21 @@ async function serveCacheable(deps: ServeDeps, exchange: Exchange, call: CacheCa
 function cacheCall(deps: ServeDeps, exchange: Exchange, task: Task, request: CacheableRequest): CacheCall {
   const { upstream, outgoing, query } = task;
   const { headers } = outgoing;
-  const { authHeaders, varyHeaders, verified } = deps;
+  const { authHeaders, varyHeaders, verified, endedSessions } = deps;
   const { method, rpc } = request;
   const observer = createObserver(deps, task);
+  const authContext = authContextOfTask(deps, task, request.era);
   return {
     upstream: upstream.name,
     policy: upstream.policy,
     request,
-    keys: cacheKeys(
-      { upstream, query, request, headers, varyHeaders },
-      authContextOfTask(deps, task, request.era),
-    ),
+    keys: cacheKeys({ upstream, query, request, headers, varyHeaders }, authContext),
     hasCredentials: authHeaders.some((name) => valuesOf(headers, name).length > 0),
     signal: exchange.signal,
     timeoutMs: upstream.timeoutMs,
-    mayShare: () => verified.mayShare(upstream.name, () => credentialsOf(deps, task)),
+    mayShare: () =>
+      !endedSessions.has(upstream.name, authContext) &&
+      verified.mayShare(upstream.name, () => credentialsOf(deps, task)),
     interim: createInterimSink(exchange.res),
     fetchPage: async (cursorRaw, options) => {
       // Within a legacy session no id may come twice, and this one is none that a client would choose.

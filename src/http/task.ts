@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Changes } from '../cache/changes.js';
+import type { EndedSessions } from '../cache/ended-sessions.js';
 import type { ListCache } from '../cache/list-cache.js';
 import type { Verified } from '../cache/verified.js';
 import type { Clock } from '../clock.js';
@@ -39,6 +40,7 @@ export interface ServeDeps {
   readonly listCache: ListCache;
   readonly changes: Changes;
   readonly verified: Verified;
+  readonly endedSessions: EndedSessions;
   readonly transport: Transport;
   readonly pageSource: PageSource;
   readonly clock: Clock;
