@@ -120,7 +120,7 @@ function printInvitation(endpoint: string, adminUrl: string): void {
     '',
     curlLine(endpoint, mcpRequest('tools/call', { name: ADD_RESOURCE, arguments: added })),
     '',
-    `The MCP endpoint is ${endpoint}, health is told at ${adminUrl}/healthz.`,
+    `The dashboard is ${adminUrl}/, the MCP endpoint ${endpoint}.`,
     'Ctrl-C ends the demo.',
   );
 }
