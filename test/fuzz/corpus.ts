@@ -84,9 +84,7 @@ export const REQUEST_BODIES: readonly Buffer[] = [
   '[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]',
   '[]',
   `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":${deep('[', ']', 70)}}}`,
-]
-  .map((text) => Buffer.from(text))
-  .concat(JSON_TEXTS);
+].map((text) => Buffer.from(text));
 
 const answer = (result: string, rest = '"jsonrpc":"2.0","id":1') => `{${rest},"result":${result}}`;
 const HINTS = '"ttlMs":60000,"cacheScope":"public"';
@@ -109,16 +107,14 @@ export const ANSWERS: readonly Buffer[] = [
   answer(`{"tools":[1],${HINTS}}`, '"jsonrpc":"2.0","id":"1"'),
   answer(`{"tools":[1],${HINTS}}`, '"jsonrpc":"1.0","id":1'),
   answer(`{"tools":[1],${HINTS}}`, '"jsonrpc":"2.0","id":1.0,"error":null'),
-  answer(`{"tools":[${deep('[', ']', 9_000, '')}],${HINTS}}`),
+  answer(`{"tools":[${deep('[', ']', 400, '')}],${HINTS}}`),
   '{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}',
   '{"jsonrpc":"2.0","id":1,"error":null}',
   '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
   '[{"jsonrpc":"2.0","method":"notifications/tools/\\u006cist_changed"},{"method":"notifications/resources/updated","params":{"uri":"a"}}]',
   '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":["a"]}}',
   '{"jsonrpc":"2.0","id":1,"method":"notifications/tools/list_changed"}',
-]
-  .map((text) => Buffer.from(text))
-  .concat(JSON_TEXTS);
+].map((text) => Buffer.from(text));
 
 const REPLY = answer(`{"tools":[{"name":"a"}],${HINTS}}`);
 

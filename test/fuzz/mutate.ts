@@ -56,12 +56,35 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
+const JSON_TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
+const JSON_VALUES = ['null', '{}', '[]', '""', '0', '-1', '1e999', '1.50', '"\\u0000é"', '[[],{"a":[1]}]', '"2.0"', '60000'];
+
+/** A value in the place of another, a name for a name, a member more, white space: what is JSON stays JSON. */
+const mutateToken: Mutation = (bytes, random) => {
+  const text = bytes.toString('latin1');
+  const tokens = [...text.matchAll(JSON_TOKEN)];
+  const names = tokens.filter((token, i) => tokens[i + 1]?.[0] === ':' && token[0].startsWith('"'));
+  const at = random.below(tokens.length);
+  const token = tokens[at];
+  if (token === undefined) return bytes;
+  const value = random.pick(JSON_VALUES);
+  const name = names.length === 0 ? '""' : random.pick(names)[0];
+  let piece = /^[{}[\],:]/.test(token[0]) ? `${random.pick(['', ' ', '\r\n'])}${token[0]}\t` : value;
+  if (tokens[at + 1]?.[0] === ':') piece = name;
+  else if (token[0] === '{' && tokens[at + 1]?.[0] !== '}') piece = `{${name}:${value},`;
+  return Buffer.from(text.slice(0, token.index) + piece + text.slice(token.index + token[0].length), 'latin1');
+};
+
+/** Whether the bytes are of a kind that has such tokens. */
+const isLikeJson = (bytes: Buffer) => bytes.includes('{') || bytes.includes('[');
+
 /** An input of the corpus, mutated once or a few times. */
 export function mutate(corpus: readonly Buffer[], random: Random): Buffer {
   let bytes = random.pick(corpus);
   if (bytes.length > MAX_LENGTH) bytes = bytes.subarray(0, MAX_LENGTH);
   for (let times = random.pick([1, 1, 1, 2, 3, 8]); times > 0; times -= 1) {
-    bytes = random.pick(MUTATIONS)(bytes, random, corpus).subarray(0, MAX_LENGTH);
+    const mutation = isLikeJson(bytes) && random.below(3) > 0 ? mutateToken : random.pick(MUTATIONS);
+    bytes = mutation(bytes, random, corpus).subarray(0, MAX_LENGTH);
   }
   return bytes;
 }
