@@ -29,7 +29,8 @@ function storable(bytes: Buffer): Json | undefined {
   const value = isUtf8(bytes) ? parseJson(bytes) : undefined;
   const text = bytes.toString('utf8');
   if (!isObject(value) || jsonFacts(text).depth > MAX_DEPTH || hasDoubledMember(text)) return undefined;
-  if (own(value, 'id') !== 1 || own(value, 'jsonrpc') !== '2.0' || Object.hasOwn(value, 'error')) return undefined;
+  if (own(value, 'id') !== 1 || own(value, 'jsonrpc') !== '2.0' || Object.hasOwn(value, 'error'))
+    return undefined;
   const result = own(value, 'result');
   if (!isObject(result) || hasDoubledMember(memberTexts(text, 'result')[0] ?? '')) return undefined;
   if (Object.hasOwn(result, 'resultType') && result.resultType !== 'complete') return undefined;
@@ -61,8 +62,13 @@ describe('an answer', { timeout: TIMEOUT_MS }, () => {
       const cursor = own(wanted, 'nextCursor') ?? undefined;
       expectSame(page.nextCursorRaw === undefined ? undefined : JSON.parse(page.nextCursorRaw), cursor);
       const { lifetimeMs, scope } = grant(page.hints, DEFAULT_POLICY);
-      expect(Number.isInteger(lifetimeMs) && lifetimeMs >= 0 && lifetimeMs <= DEFAULT_POLICY.maxTtlMs).toBe(true);
-      expect(scope === 'public').toBe((own(wanted, 'cacheScope') ?? (hint(wanted, 'ttlMs').sent && !Object.hasOwn(wanted, 'cacheScope') ? 'public' : '')) === 'public');
+      expect(Number.isInteger(lifetimeMs) && lifetimeMs >= 0 && lifetimeMs <= DEFAULT_POLICY.maxTtlMs).toBe(
+        true,
+      );
+      expect(scope === 'public').toBe(
+        (own(wanted, 'cacheScope') ??
+          (hint(wanted, 'ttlMs').sent && !Object.hasOwn(wanted, 'cacheScope') ? 'public' : '')) === 'public',
+      );
     });
     expect(pages).toBeGreaterThan(1_000);
   });
@@ -86,7 +92,8 @@ describe('an answer', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
-const FIRST = '{"resultType":"complete","tools":[{"name":"first","n":1.10}],"ttlMs":60000,"cacheScope":"public","x":{"y":[]},"nextCursor":"c"}';
+const FIRST =
+  '{"resultType":"complete","tools":[{"name":"first","n":1.10}],"ttlMs":60000,"cacheScope":"public","x":{"y":[]},"nextCursor":"c"}';
 
 describe('a snapshot', { timeout: TIMEOUT_MS }, () => {
   test('of whatever pages is served as one result, every item as it was, under whatever id', () => {
@@ -108,14 +115,17 @@ describe('a snapshot', { timeout: TIMEOUT_MS }, () => {
         });
         const spliced = splice(entry, { idRaw, era: 'modern', remainingMs: 17 });
         const text = Buffer.concat([Buffer.from(spliced.head), ...spliced.body, Buffer.from(spliced.tail)]);
-        const [first, before] = more.length === 0 ? [wanted, []] : [JSON.parse(FIRST), JSON.parse(FIRST).tools];
+        const [first, before] =
+          more.length === 0 ? [wanted, []] : [JSON.parse(FIRST), JSON.parse(FIRST).tools];
         const { ttlMs: _t, cacheScope: _s, nextCursor: _c, ...rest } = first;
         const all = [...before, ...(Array.isArray(wanted.tools) ? wanted.tools : [])];
         const result = { ...rest, tools: all, ttlMs: 17, cacheScope: entry.scope };
         expectSame(parseJson(text), { jsonrpc: '2.0', id: JSON.parse(idRaw), result });
         const items = last.bytes.subarray(last.items?.start, last.items?.end);
         expect(text.includes(items)).toBe(true);
-        const [event, ...none] = createEventScanner({ maxDataBytes: 1e6 }).feed(Buffer.from(toEvent(spliced)));
+        const [event, ...none] = createEventScanner({ maxDataBytes: 1e6 }).feed(
+          Buffer.from(toEvent(spliced)),
+        );
         expectSame(none, []);
         expectSame(parseJson(event?.data ?? Buffer.alloc(0)), parseJson(text));
       }
@@ -129,7 +139,8 @@ function changesBy(value: unknown): unknown[] {
   if (!isObject(value) || Object.hasOwn(value, 'id')) return [];
   const method = own(value, 'method');
   if (typeof method !== 'string') return [];
-  if (/^notifications\/(resources|tools|prompts)\/list_changed$/.test(method)) return [{ kind: 'list-changed', method }];
+  if (/^notifications\/(resources|tools|prompts)\/list_changed$/.test(method))
+    return [{ kind: 'list-changed', method }];
   const params = own(value, 'params');
   const uri = isObject(params) ? own(params, 'uri') : undefined;
   const isUpdate = method === 'notifications/resources/updated' && typeof uri === 'string';
@@ -145,7 +156,12 @@ describe('other documents of upstreams', { timeout: TIMEOUT_MS }, () => {
 
   test('name this gateway as their resource, and are else as they were', () => {
     const names = { resource: 'https://g.example/mcp/u"\\', metadata: 'm' };
-    const documents = ['{}', ' { } ', '{"resource":"https://u.example","a":[1.10]}', '{"a":1,"re\\u0073ource":{"resource":1}}'];
+    const documents = [
+      '{}',
+      ' { } ',
+      '{"resource":"https://u.example","a":[1.10]}',
+      '{"a":1,"re\\u0073ource":{"resource":1}}',
+    ];
     const corpus = [...documents.map((text) => Buffer.from(text)), ...JSON_TEXTS];
     fuzz({ name: 'metadata', corpus, runs: 15_000 }, (bytes) => {
       const value = parseJson(bytes);

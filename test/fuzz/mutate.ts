@@ -47,7 +47,12 @@ const MUTATIONS: readonly Mutation[] = [
   // The beginning of one input and the end of another.
   (bytes, random, corpus) => {
     const other = random.pick(corpus);
-    return put(bytes, random.below(bytes.length + 1), bytes.length, other.subarray(random.below(other.length)));
+    return put(
+      bytes,
+      random.below(bytes.length + 1),
+      bytes.length,
+      other.subarray(random.below(other.length)),
+    );
   },
   // A run of another input in the place of a run of this one.
   (bytes, random, corpus) => {
@@ -57,7 +62,20 @@ const MUTATIONS: readonly Mutation[] = [
 ];
 
 const JSON_TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
-const JSON_VALUES = ['null', '{}', '[]', '""', '0', '-1', '1e999', '1.50', '"\\u0000é"', '[[],{"a":[1]}]', '"2.0"', '60000'];
+const JSON_VALUES = [
+  'null',
+  '{}',
+  '[]',
+  '""',
+  '0',
+  '-1',
+  '1e999',
+  '1.50',
+  '"\\u0000é"',
+  '[[],{"a":[1]}]',
+  '"2.0"',
+  '60000',
+];
 
 /** A value in the place of another, a name for a name, a member more, white space: what is JSON stays JSON. */
 const mutateToken: Mutation = (bytes, random) => {
@@ -72,7 +90,10 @@ const mutateToken: Mutation = (bytes, random) => {
   let piece = /^[{}[\],:]/.test(token[0]) ? `${random.pick(['', ' ', '\r\n'])}${token[0]}\t` : value;
   if (tokens[at + 1]?.[0] === ':') piece = name;
   else if (token[0] === '{' && tokens[at + 1]?.[0] !== '}') piece = `{${name}:${value},`;
-  return Buffer.from(text.slice(0, token.index) + piece + text.slice(token.index + token[0].length), 'latin1');
+  return Buffer.from(
+    text.slice(0, token.index) + piece + text.slice(token.index + token[0].length),
+    'latin1',
+  );
 };
 
 /** Whether the bytes are of a kind that has such tokens. */

@@ -50,7 +50,10 @@ export function jsonFacts(text: string): JsonFacts {
     } else if (inner.isObject && tokens[i + 1] === ':') {
       inner.key = JSON.parse(token);
     } else if (token !== ',' && token !== ':') {
-      inner.parts.push({ key: inner.key, text: token[0] === '"' ? JSON.stringify(JSON.parse(token)) : token });
+      inner.parts.push({
+        key: inner.key,
+        text: token[0] === '"' ? JSON.stringify(JSON.parse(token)) : token,
+      });
     }
   }
   return { depth, isDoubled, canonical: root.parts[0]?.text ?? '' };

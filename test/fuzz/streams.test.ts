@@ -114,7 +114,10 @@ function settled<T>(promise: Promise<T>): Promise<T> {
 }
 
 /** All that a decoder gives before it fails or ends. */
-async function unpack(chunks: readonly Buffer[], coding: Coding): Promise<{ text: Buffer; isBroken: boolean }> {
+async function unpack(
+  chunks: readonly Buffer[],
+  coding: Coding,
+): Promise<{ text: Buffer; isBroken: boolean }> {
   const decoder = createStreamDecoder([coding]);
   if (decoder === undefined) throw new Error('no decoder');
   const parts: Buffer[] = [];
@@ -132,33 +135,39 @@ async function unpack(chunks: readonly Buffer[], coding: Coding): Promise<{ text
 const TEXT = Buffer.from(`data: ${JSON.stringify({ a: 'é'.repeat(30), b: [1, 2, 3] })}\n\n`.repeat(3));
 
 describe('a packed body', { timeout: TIMEOUT_MS }, () => {
-  test.each(CODINGS)('of %s is the same cut at every byte, and broken where it ends too early', async (coding) => {
-    const packed = PACKERS[coding](TEXT);
-    expectSame(await decodeWhole(packed, [coding], TEXT.length), TEXT);
-    expect(await decodeWhole(packed, [coding], TEXT.length - 1)).toBe('too-large');
-    for (let cut = 0; cut < packed.length; cut += 1) {
-      countInputs();
-      const chunks = [packed.subarray(0, cut), packed.subarray(cut)];
-      expectSame(await unpack(chunks, coding), { text: TEXT, isBroken: false });
-      expect(await decodeWhole(packed.subarray(0, cut), [coding], 10_000)).toBe('broken');
-    }
-    expectSame(await unpack(byteByByte(packed), coding), { text: TEXT, isBroken: false });
-  });
+  test.each(CODINGS)(
+    'of %s is the same cut at every byte, and broken where it ends too early',
+    async (coding) => {
+      const packed = PACKERS[coding](TEXT);
+      expectSame(await decodeWhole(packed, [coding], TEXT.length), TEXT);
+      expect(await decodeWhole(packed, [coding], TEXT.length - 1)).toBe('too-large');
+      for (let cut = 0; cut < packed.length; cut += 1) {
+        countInputs();
+        const chunks = [packed.subarray(0, cut), packed.subarray(cut)];
+        expectSame(await unpack(chunks, coding), { text: TEXT, isBroken: false });
+        expect(await decodeWhole(packed.subarray(0, cut), [coding], 10_000)).toBe('broken');
+      }
+      expectSame(await unpack(byteByByte(packed), coding), { text: TEXT, isBroken: false });
+    },
+  );
 
-  test.each(CODINGS)('of %s that is damaged is read within the bound, or is broken, and always settles', async (coding) => {
-    const MAX = 4_096;
-    const corpus = [TEXT, Buffer.alloc(0), Buffer.alloc(3_000)].map((text) => PACKERS[coding](text));
-    corpus.push(deflateRawSync(TEXT), PACKERS[coding](Buffer.alloc(200_000)), Buffer.concat([...corpus]));
-    await fuzzSlowly({ name: coding, corpus, runs: 300 }, async (bytes, random) => {
-      const whole = await settled(decodeWhole(bytes, [coding], MAX));
-      if (Buffer.isBuffer(whole)) expect(whole.length).toBeLessThanOrEqual(MAX);
-      const once = await unpack([bytes], coding);
-      const cut = await unpack(pieces(bytes, random), coding);
-      expect(cut.isBroken).toBe(once.isBroken);
-      // What came before the break is given on chunk by chunk: it is a beginning of the same.
-      if (!once.isBroken) expectSame(cut.text, once.text);
-    });
-  });
+  test.each(CODINGS)(
+    'of %s that is damaged is read within the bound, or is broken, and always settles',
+    async (coding) => {
+      const MAX = 4_096;
+      const corpus = [TEXT, Buffer.alloc(0), Buffer.alloc(3_000)].map((text) => PACKERS[coding](text));
+      corpus.push(deflateRawSync(TEXT), PACKERS[coding](Buffer.alloc(200_000)), Buffer.concat([...corpus]));
+      await fuzzSlowly({ name: coding, corpus, runs: 300 }, async (bytes, random) => {
+        const whole = await settled(decodeWhole(bytes, [coding], MAX));
+        if (Buffer.isBuffer(whole)) expect(whole.length).toBeLessThanOrEqual(MAX);
+        const once = await unpack([bytes], coding);
+        const cut = await unpack(pieces(bytes, random), coding);
+        expect(cut.isBroken).toBe(once.isBroken);
+        // What came before the break is given on chunk by chunk: it is a beginning of the same.
+        if (!once.isBroken) expectSame(cut.text, once.text);
+      });
+    },
+  );
 
   test('is tapped with the events of what it unpacks to, however it is cut', async () => {
     const corpus = EVENT_STREAMS.filter((bytes) => bytes.length < 1_500);
