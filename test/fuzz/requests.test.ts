@@ -6,6 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { rpcRequest } from '../support/client.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { wireText } from '../support/raw.js';
+import { FIELD_VALUES, REQUEST_BODIES } from './corpus.js';
+import { mutate } from './mutate.js';
 import { parseJson } from './reference.js';
 import { REQUESTS, UNCLEAR } from './requests.js';
 import { countInputs, fuzzSlowly, TIMEOUT_MS } from './runs.js';
@@ -27,7 +29,7 @@ function answer(request: string): Say {
   const id = /"id":(\d+)/.exec(request)?.[1] ?? '1';
   const body = `{"jsonrpc":"2.0","id":${id},"result":${request.includes('tools/list') ? JSON.stringify(RESULT) : '{}'}}`;
   const fields = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close`;
-  return { bytes: Buffer.from(`HTTP/1.1 200 OK\r\n${fields}\r\n\r\n${body}`), then: 'end' };
+  return { bytes: Buffer.from(`HTTP/1.1 200 OK\r\n${fields}\r\n\r\n${body}`), after: 'end' };
 }
 
 let upstream: WireUpstream;
@@ -88,10 +90,46 @@ describe('a request that is unclear', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
+/** One request of whatever body and value of a field, framed as it should be. */
+function framed(body: Buffer, value: string): Buffer {
+  const { headers } = rpcRequest('tools/list');
+  const fields = { host: 'localhost', ...headers, 'x-value': value, connection: 'close' };
+  const lines = Object.entries(fields).map(([name, text]) => `${name}: ${text}\r\n`);
+  const head = `POST /mcp/u HTTP/1.1\r\n${lines.join('')}content-length: ${body.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head, 'latin1'), body]);
+}
+
+describe('a request of whatever body and fields', { timeout: TIMEOUT_MS }, () => {
+  test('is sent on byte for byte, or answered here as a list or a refusal', async () => {
+    let sentOn = 0;
+    await fuzzSlowly({ name: 'bodies', corpus: REQUEST_BODIES, runs: 600 }, async (body, random) => {
+      const noise = mutate(FIELD_VALUES, random).toString('latin1');
+      const value = noise.replace(/[^\t\x20-\x7e\x80-\xff]/g, '').trim();
+      const before = upstream.requests.length;
+      const responses = responsesIn(await exchange(gateway.url, framed(body, value)));
+      const [response] = responses;
+      expectSame([responses.length, response?.isWhole], [1, true]);
+      const sent = upstream.requests.slice(before);
+      for (const request of sent) {
+        sentOn += 1;
+        expectSound(request);
+        expectSame(Buffer.from(request.slice(request.indexOf('\r\n\r\n') + 4), 'latin1'), body);
+        expect(/\r\nx-value: ?([^\r]*)\r\n/.exec(request)?.[1]?.trim()).toBe(value);
+      }
+      if (sent.length > 1) throw new Error(`sent on ${sent.length} times`);
+      if (sent.length === 0 && response?.status !== 400) expect(response?.fields).toContain('Cache-Status');
+      expect(response?.status).toBe(sent.length === 1 || response?.status !== 400 ? 200 : 400);
+    });
+    expect(sentOn).toBeGreaterThan(100);
+    await expectWell();
+    await expectClosed(listening);
+  });
+});
+
 describe('a request of whatever bytes', { timeout: TIMEOUT_MS }, () => {
   test('gets answers that are whole, and leaves the gateway as it was', async () => {
     let answered = 0;
-    await fuzzSlowly({ name: 'requests', corpus: REQUESTS, runs: 300 }, async (bytes) => {
+    await fuzzSlowly({ name: 'requests', corpus: REQUESTS, runs: 500 }, async (bytes) => {
       const before = upstream.requests.length;
       const responses = responsesIn(await exchange(gateway.url, bytes, true));
       answered += responses.length;

@@ -25,7 +25,7 @@ let socketsBefore: number;
 
 beforeAll(async () => {
   socketsBefore = socketsOpen();
-  upstream = await startWireUpstream(() => ({ bytes: Buffer.alloc(0), then: 'reset' }));
+  upstream = await startWireUpstream(() => ({ bytes: Buffer.alloc(0), after: 'reset' }));
   gateway = await startGateway({ upstreams: { u: upstream.url }, env: { LOG_LEVEL: 'silent' } });
 });
 
@@ -130,7 +130,7 @@ function resultOf(value: unknown): object | undefined {
 async function expectWell(request: Request, mayBeStored: boolean): Promise<void> {
   const before = upstream.requests.length;
   const whole = FORMS['JSON with a length']?.wire(request.message) ?? '';
-  upstream.say = () => ({ bytes: Buffer.from(whole), then: 'end' });
+  upstream.say = () => ({ bytes: Buffer.from(whole), after: 'end' });
   const { status, body, isWhole } = await ask(request);
   const wanted = resultOf(JSON.parse(request.message)) ?? {};
   expectSame([status, isWhole], [200, true]);
@@ -141,12 +141,12 @@ async function expectWell(request: Request, mayBeStored: boolean): Promise<void>
 
 const CASES = Object.keys(FORMS).flatMap((form) =>
   (['tools/list', 'resources/read'] as const).flatMap((method) =>
-    (['end', 'reset'] as const).map((then) => ({ form, method, then })),
+    (['end', 'reset'] as const).map((after) => ({ form, method, after })),
   ),
 );
 
 describe('an answer cut after every byte', { timeout: TIMEOUT_MS }, () => {
-  test.each(CASES)('of $form, to $method, and then $then', async ({ form: name, method, then }) => {
+  test.each(CASES)('of $form, to $method, and then $after', async ({ form: name, method, after }) => {
     const form = FORMS[name];
     if (form === undefined) throw new Error('no such form');
     const length = Buffer.byteLength(form.wire(newRequest(method).message));
@@ -155,7 +155,7 @@ describe('an answer cut after every byte', { timeout: TIMEOUT_MS }, () => {
       const request = newRequest(method);
       const wire = Buffer.from(form.wire(request.message));
       const bytes = wire.subarray(0, cut);
-      upstream.say = (): Say => ({ bytes, then });
+      upstream.say = (): Say => ({ bytes, after });
       const { status, body, isWhole } = await ask(request);
       const known =
         form.knownAt === undefined ? wire.length : wire.indexOf(form.knownAt) + form.knownAt.length;
@@ -190,10 +190,10 @@ describe('a later page cut after every byte', { timeout: TIMEOUT_MS }, () => {
         const id = count;
         let isKnown = false;
         upstream.say = (asked) => {
-          if (!asked.includes('"cursor":"c"')) return { bytes: Buffer.from(wireOf(first(id))), then: 'end' };
+          if (!asked.includes('"cursor":"c"')) return { bytes: Buffer.from(wireOf(first(id))), after: 'end' };
           const wire = Buffer.from(wireOf(second(asked)));
           isKnown = form?.knownAt !== undefined && cut >= wire.indexOf(form.knownAt) + form.knownAt.length;
-          return { bytes: wire.subarray(0, cut), then: 'reset' };
+          return { bytes: wire.subarray(0, cut), after: 'reset' };
         };
         const { body } = await ask(request);
         const found = resultOf(messageOf(body));

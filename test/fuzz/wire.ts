@@ -5,7 +5,7 @@ import { until } from '../support/gate.js';
 /** What an upstream does with a request: it writes these bytes, and then ends the connection, cuts it, or keeps it. */
 export interface Say {
   readonly bytes: Buffer;
-  readonly then: 'end' | 'reset' | 'keep';
+  readonly after: 'end' | 'reset' | 'keep';
 }
 
 export interface WireUpstream {
@@ -34,10 +34,10 @@ export async function startWireUpstream(say: WireUpstream['say']): Promise<WireU
       text = text.slice(request.length);
       const isWatch = /"mcp-cache-gateway-watch|"method":"initialize"/.test(request);
       if (!isWatch) upstream.requests.push(request);
-      const said: Say = isWatch ? { bytes: Buffer.from(REFUSAL), then: 'end' } : upstream.say(request);
+      const said: Say = isWatch ? { bytes: Buffer.from(REFUSAL), after: 'end' } : upstream.say(request);
       socket.write(said.bytes, () => {
-        if (said.then === 'end') socket.end();
-        if (said.then === 'reset') socket.resetAndDestroy();
+        if (said.after === 'end') socket.end();
+        if (said.after === 'reset') socket.resetAndDestroy();
       });
     });
   });
