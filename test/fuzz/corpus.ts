@@ -228,6 +228,8 @@ export const EVENT_STREAMS: readonly Buffer[] = [
   `${': ping\n'.repeat(300)}data: a\n\n`,
   `${'data\n'.repeat(300)}\n`,
   'data: a\n'.repeat(200),
+  ...[1_023, 1_024, 1_025, 2_049].map((lines) => `${'data\n'.repeat(lines)}data: a\n`),
+  `${'data: a\ndata\n'.repeat(1_024)}\ndata: b\n\n`,
   `data: ${'x'.repeat(2_000)}`,
   `id: ${'9'.repeat(2_000)}\ndata: a\n\n`,
   '\n'.repeat(300),
