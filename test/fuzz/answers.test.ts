@@ -50,7 +50,7 @@ const hint = (result: Json, name: string) =>
 describe('an answer', { timeout: TIMEOUT_MS }, () => {
   test('is a page exactly where law 4 lets it be stored, with the hints and the items that JSON.parse sees', () => {
     let pages = 0;
-    fuzz({ name: 'reply', corpus: ANSWERS, runs: 30_000 }, (bytes) => {
+    fuzz({ name: 'reply', corpus: ANSWERS, runs: 15_000 }, (bytes) => {
       const wanted = storable(bytes);
       const page = readPage(bytes);
       expect(page !== undefined).toBe(wanted !== undefined);
@@ -74,7 +74,7 @@ describe('an answer', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('is never taken for one of another id or for a method of another shape', () => {
-    fuzz({ name: 'other reply', corpus: ANSWERS, runs: 10_000 }, (bytes) => {
+    fuzz({ name: 'other reply', corpus: ANSWERS, runs: 5_000 }, (bytes) => {
       const value = parseJson(bytes);
       for (const id of [0, '1', '', 2]) {
         const reply = readReply(bytes, 'tools/list', id);
@@ -97,7 +97,7 @@ const FIRST =
 
 describe('a snapshot', { timeout: TIMEOUT_MS }, () => {
   test('of whatever pages is served as one result, every item as it was, under whatever id', () => {
-    fuzz({ name: 'snapshot', corpus: ANSWERS, runs: 20_000 }, (bytes, random) => {
+    fuzz({ name: 'snapshot', corpus: ANSWERS, runs: 10_000 }, (bytes, random) => {
       const last = readPage(bytes);
       const wanted = storable(bytes);
       if (last === undefined || wanted === undefined) return;
@@ -149,7 +149,7 @@ function changesBy(value: unknown): unknown[] {
 
 describe('other documents of upstreams', { timeout: TIMEOUT_MS }, () => {
   test('announce the changes that JSON.parse finds in them', () => {
-    fuzz({ name: 'changes', corpus: ANSWERS, runs: 20_000 }, (bytes) => {
+    fuzz({ name: 'changes', corpus: ANSWERS, runs: 10_000 }, (bytes) => {
       expectSame(changesIn(bytes), changesBy(parseJson(bytes)));
     });
   });
@@ -163,7 +163,7 @@ describe('other documents of upstreams', { timeout: TIMEOUT_MS }, () => {
       '{"a":1,"re\\u0073ource":{"resource":1}}',
     ];
     const corpus = [...documents.map((text) => Buffer.from(text)), ...JSON_TEXTS];
-    fuzz({ name: 'metadata', corpus, runs: 15_000 }, (bytes) => {
+    fuzz({ name: 'metadata', corpus, runs: 7_500 }, (bytes) => {
       const value = parseJson(bytes);
       const renamed = renameResource(bytes, names);
       const isDocument = isObject(value) && jsonFacts(bytes.toString('utf8')).depth <= MAX_DEPTH;

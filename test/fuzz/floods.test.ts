@@ -16,7 +16,7 @@ import { countInputs } from './runs.js';
 /** CACHE_MAX_ENTRY_BYTES and MAX_BODY_BYTES as they are by default. */
 const MAX_ANSWER = 16_777_216;
 /** A bound on streams that is reached sooner. */
-const MAX_STREAM = 4_194_304;
+const MAX_STREAM = 2_097_152;
 const MAX_BODY = 4_194_304;
 
 /** Many times what it takes, on a machine that others use as well; what grows with the square takes minutes. */

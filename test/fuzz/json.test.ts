@@ -60,7 +60,7 @@ function canonical(bytes: Buffer, span: Span): string | undefined {
 
 describe('the scanner', { timeout: TIMEOUT_MS }, () => {
   test('accepts what JSON.parse accepts, but for nesting beyond its bound, and finds the same values', () => {
-    fuzz({ name: 'scanner', corpus: CORPUS, runs: 40_000 }, (bytes) => {
+    fuzz({ name: 'scanner', corpus: CORPUS, runs: 20_000 }, (bytes) => {
       const span = scan(bytes);
       const value = parseJson(bytes);
       if (span === undefined) {
@@ -75,7 +75,7 @@ describe('the scanner', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('reads a value in the middle of other bytes as it reads it alone', () => {
-    fuzz({ name: 'middle', corpus: CORPUS, runs: 10_000 }, (bytes) => {
+    fuzz({ name: 'middle', corpus: CORPUS, runs: 5_000 }, (bytes) => {
       const alone = scan(bytes);
       const inside = Buffer.concat([Buffer.from('xx"{'), bytes, Buffer.from('}]"')]);
       expectSame(scan(inside.subarray(4, 4 + bytes.length)), alone);
@@ -85,7 +85,7 @@ describe('the scanner', { timeout: TIMEOUT_MS }, () => {
 
 describe('the canonical text', { timeout: TIMEOUT_MS }, () => {
   test('is what a slow reader makes of it, and there is none for doubled keys or deep nesting', () => {
-    fuzz({ name: 'canonical', corpus: CORPUS, runs: 30_000 }, (bytes) => {
+    fuzz({ name: 'canonical', corpus: CORPUS, runs: 15_000 }, (bytes) => {
       const span = scan(bytes);
       if (span === undefined) return;
       const facts = jsonFacts(bytes.toString('utf8'));

@@ -85,7 +85,7 @@ function membersBut(text: string, left: ReadonlySet<string>): string {
 
 describe('a request body', { timeout: TIMEOUT_MS }, () => {
   test('is what JSON.parse and law 1 make of it, and its id stands as it was sent', () => {
-    fuzz({ name: 'message', corpus: REQUEST_BODIES, runs: 30_000 }, (bytes) => {
+    fuzz({ name: 'message', corpus: REQUEST_BODIES, runs: 15_000 }, (bytes) => {
       const message = readMessage(bytes);
       expect(readKind(message)).toBe(kindOf(bytes));
       if (message.kind !== 'request') return;
@@ -100,7 +100,7 @@ describe('a request body', { timeout: TIMEOUT_MS }, () => {
   test('is cacheable only as one of the methods, and two of one key mean the same', () => {
     const byKey = new Map<string, string>();
     let cacheable = 0;
-    fuzz({ name: 'classify', corpus: REQUEST_BODIES, runs: 30_000 }, (bytes) => {
+    fuzz({ name: 'classify', corpus: REQUEST_BODIES, runs: 15_000 }, (bytes) => {
       const rpc = requestIn(bytes);
       const found = classify(readMessage(bytes), rpc === undefined ? [] : fittingHeaders(rpc));
       if (found.kind !== 'cacheable') return;
@@ -123,7 +123,7 @@ describe('a request body', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('is sent on for a later page with another id and a cursor, and is else as it was', () => {
-    fuzz({ name: 'further', corpus: REQUEST_BODIES, runs: 20_000 }, (bytes, random) => {
+    fuzz({ name: 'further', corpus: REQUEST_BODIES, runs: 10_000 }, (bytes, random) => {
       const rpc = requestIn(bytes);
       if (rpc === undefined) return;
       const cursorRaw = random.pick(['""', '"c"', '"\\ud800"', '"\\"},\\u0000"', '"é😀"']);

@@ -54,7 +54,7 @@ describe('a value in Redis', { timeout: TIMEOUT_MS }, () => {
 
   test('mutated is refused or exactly what was stored', () => {
     const corpus = [...VALUES.map(({ value }) => value), Buffer.from('{"v":1}\n}'), Buffer.from('\n')];
-    fuzz({ name: 'redis', corpus, runs: 20_000 }, (bytes) => {
+    fuzz({ name: 'redis', corpus, runs: 10_000 }, (bytes) => {
       const found = decode(bytes, 1_000);
       if (found === undefined) return;
       const wanted = ENTRIES.map((_, i) => decode(VALUES[i]?.value ?? Buffer.alloc(0), 1_000));
@@ -100,7 +100,7 @@ describe('a value in Redis with a sum that is right', { timeout: TIMEOUT_MS }, (
   test('is refused, or can be served and walked in pages as JSON', async () => {
     const caught: unknown[] = [];
     const walks: (() => Promise<unknown>)[] = [];
-    fuzz({ name: 'redis head', corpus: bodies, runs: 20_000 }, (body, random) => {
+    fuzz({ name: 'redis head', corpus: bodies, runs: 10_000 }, (body, random) => {
       const changed = { ...head, itemsAt: someSpan(body, random), items: random.below(4) };
       if (random.below(2) === 0) Object.assign(changed, { [random.pick(fields)]: random.pick(ODD) });
       const found = decode(withSum(changed, body), 1_000);
