@@ -56,16 +56,31 @@ export function namesIn(text: string): string[] {
   return [...new Set(names)];
 }
 
-/** A comma begins the next part; in a query, which may hold commas, only one before `name=scheme://` does. */
+/**
+ * A comma begins the next part; in a query or a password, which may hold commas, only one before `name=scheme://` does.
+ */
 function splitParts(text: string): Part[] {
   const parts: string[] = [];
-  for (const piece of text.split(',')) {
+  const pieces = text.split(',');
+  for (const [i, piece] of pieces.entries()) {
     const last = parts.at(-1);
-    const continuesQuery = last?.includes('?') === true && !/^\s*[^=?&/]*=[^?&/]*:\/\//.test(piece);
-    if (continuesQuery) parts[parts.length - 1] = `${last},${piece}`;
-    else parts.push(piece);
+    if (last !== undefined && !BEGINS_PART.test(piece) && isCutIn(last, pieces.slice(i))) {
+      parts[parts.length - 1] = `${last},${piece}`;
+    } else parts.push(piece);
   }
   return parts.map((part, i) => splitPart(part.trim(), i + 1));
+}
+
+const BEGINS_PART = /^\s*[^=?&/@]*=[^?&/@]*:\/\//;
+/** A part that has not come to its path, query or fragment. */
+const IS_IN_AUTHORITY = /^[^/?#]*(:\/{0,3}[^/?#]*)?$/;
+
+/** Whether a comma cut this part in two: in its query, or in its credentials, whose rest would pass for a name. */
+function isCutIn(part: string, following: readonly string[]): boolean {
+  if (part.includes('?')) return true;
+  const next = following.findIndex((piece) => BEGINS_PART.test(piece));
+  const rest = next === -1 ? following : following.slice(0, next);
+  return IS_IN_AUTHORITY.test(part) && /^[^/?#]*@/.test(rest.join(','));
 }
 
 function splitPart(text: string, place: number): Part {

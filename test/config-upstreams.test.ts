@@ -106,6 +106,17 @@ describe('what is wrong with UPSTREAMS is told part by part (C66)', () => {
     expect(given(text)).toEqual(expected);
   });
 
+  test.each([
+    'u=http://user:a,secret=b@h/,v=http://w',
+    'u=http://user:a,secret,b=c@h/,v=http://w',
+    'u=http:/user:a@b,secret=c@h',
+    'http://user:a,secret=b@h',
+  ])('a password with a comma in it is no name, and is not shown: %s', (text) => {
+    const { faults } = configErrorOf({ UPSTREAMS: text });
+    expect(faults).toHaveLength(1);
+    expect(JSON.stringify(faults)).not.toContain('secret');
+  });
+
   test('a fault says what is expected, and where credentials belong', () => {
     const { message } = configErrorOf({ UPSTREAMS: 'my-api=https://user:s3cret@api.example/mcp?key=s3cret' });
     expect(message).toBe(

@@ -154,13 +154,26 @@ function spanOf(value: unknown): Entry['itemsAt'] {
   return { start: value.start, end: value.end };
 }
 
-/** Whether the bytes are the rest of an object, as an answer needs it: foreign bytes must not end up in one. */
+/**
+ * Whether the bytes are the rest of an object, as an answer needs it, and the items one of its members: foreign bytes
+ * must not end up in an answer, nor an answer be cut at foreign places.
+ */
 function isBody(body: Buffer, itemsAt: Entry['itemsAt']): boolean {
   try {
-    const whole = Buffer.concat([Buffer.from('{'), body]);
-    if (readObject(whole, 0).end !== whole.length) return false;
+    const whole = Buffer.concat([OPEN_BRACE, body]);
+    const { members, end } = readObject(whole, 0);
+    if (end !== whole.length) return false;
+    // In `whole` all lies one byte further on, and a member's span has the brackets around the items.
+    return (
+      itemsAt === undefined ||
+      members.some(
+        (m) => m.start === itemsAt.start && m.end === itemsAt.end + 2 && whole[m.start] === OPEN_BRACKET,
+      )
+    );
   } catch {
     return false;
   }
-  return itemsAt === undefined || (body[itemsAt.start - 1] === 0x5b && body[itemsAt.end] === 0x5d);
 }
+
+const OPEN_BRACE = Buffer.from('{');
+const OPEN_BRACKET = 0x5b;

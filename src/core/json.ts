@@ -86,15 +86,21 @@ export function readArray(
   bytes: Uint8Array,
   at: number,
 ): { readonly elements: Span[]; readonly end: number } {
-  if (bytes[at] !== OPEN_BRACKET) throw new JsonSyntaxError('not an array');
   const elements: Span[] = [];
+  const end = visitArray(bytes, at, (element) => elements.push(element));
+  return { elements, end };
+}
+
+/** Tells of each element in turn, and keeps none: there may be millions. Returns the end, and throws as readArray does. */
+export function visitArray(bytes: Uint8Array, at: number, visit: (element: Span) => void): number {
+  if (bytes[at] !== OPEN_BRACKET) throw new JsonSyntaxError('not an array');
   let i = skipSpace(bytes, at + 1);
-  if (bytes[i] === CLOSE_BRACKET) return { elements, end: i + 1 };
+  if (bytes[i] === CLOSE_BRACKET) return i + 1;
   for (;;) {
     const end = scanValue(bytes, i);
-    elements.push({ start: i, end });
+    visit({ start: i, end });
     i = skipSpace(bytes, end);
-    if (bytes[i] === CLOSE_BRACKET) return { elements, end: i + 1 };
+    if (bytes[i] === CLOSE_BRACKET) return i + 1;
     if (bytes[i] !== COMMA) throw new JsonSyntaxError('a comma or a bracket was expected');
     i = skipSpace(bytes, i + 1);
   }

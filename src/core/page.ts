@@ -14,6 +14,7 @@ import {
   readObject,
   scanText,
   sliceText,
+  visitArray,
 } from './json.js';
 import { parseMember } from './message.js';
 import { type CacheableMethod, methodShape } from './protocol.js';
@@ -123,8 +124,12 @@ function isOfType(bytes: Buffer, members: readonly Member[], key: string, type: 
 
 function itemsSpan(bytes: Buffer, members: readonly Member[], field: string): ItemsSpan {
   const member = members.find((m) => m.key === field);
-  const elements = member === undefined ? [] : readArray(bytes, member.start).elements;
-  return { start: elements[0]?.start ?? 0, end: elements.at(-1)?.end ?? 0, count: elements.length };
+  let span = { start: 0, end: 0, count: 0 };
+  if (member === undefined) return span;
+  visitArray(bytes, member.start, ({ start, end }) => {
+    span = { start: span.count === 0 ? start : span.start, end, count: span.count + 1 };
+  });
+  return span;
 }
 
 function contentUris(bytes: Buffer, members: readonly Member[]): string[] {

@@ -17,17 +17,25 @@ export interface EventScanner {
   feed(chunk: Buffer): StreamEvent[];
   /** The data of the complete lines of an event that has not ended yet; undefined where there is none. */
   pending(): Buffer | undefined;
+  /** The last byte of that data, at no cost. */
+  pendingEnd(): number | undefined;
 }
 
 const LF = 0x0a;
 const CR = 0x0d;
 const NEWLINE = Buffer.from('\n');
+const NO_DATA = Buffer.alloc(0);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** So many lines are joined into one piece: millions of short ones would each cost far more than their bytes. */
+const LINES_A_PIECE = 1_024;
 
 /** A scanner for one stream. */
 export function createEventScanner(options: { readonly maxDataBytes: number }): EventScanner {
   let line: Buffer[] = [];
+  /** The data so far: pieces of many lines, then single lines. */
   let data: Buffer[] = [];
+  let pieces = 0;
   let heldBytes = 0;
   let overflowed = false;
   let lineIsEmpty = true;
@@ -41,7 +49,7 @@ export function createEventScanner(options: { readonly maxDataBytes: number }): 
     if (heldBytes > options.maxDataBytes) {
       overflowed = true;
       line = [];
-      data = [];
+      clearData();
     } else {
       line.push(bytes);
     }
@@ -65,14 +73,24 @@ export function createEventScanner(options: { readonly maxDataBytes: number }): 
     const whole = takeLine(isFirst);
     const value = dataValue(whole);
     if (value === undefined) heldBytes -= whole.length;
-    else data.push(value);
+    else addData(value);
     return undefined;
+  }
+
+  function addData(value: Buffer): void {
+    data.push(value);
+    if (data.length - pieces === LINES_A_PIECE) data.push(joinLines(data.splice(pieces++)));
+  }
+
+  function clearData(): void {
+    data = [];
+    pieces = 0;
   }
 
   function endEvent(): Buffer | undefined {
     const whole = overflowed ? undefined : joinLines(data);
     line = [];
-    data = [];
+    clearData();
     heldBytes = 0;
     overflowed = false;
     return whole !== undefined && whole.length > 0 ? whole : undefined;
@@ -107,6 +125,7 @@ export function createEventScanner(options: { readonly maxDataBytes: number }): 
     pending() {
       return overflowed || data.length === 0 ? undefined : joinLines(data);
     },
+    pendingEnd: () => data.at(-1)?.at(-1),
   };
 }
 
@@ -118,7 +137,7 @@ function joinLines(lines: readonly Buffer[]): Buffer {
 /** The value of a `data` field; undefined for comments and other fields. */
 function dataValue(line: Buffer): Buffer | undefined {
   if (line.toString('latin1', 0, 4) !== 'data') return undefined;
-  if (line.length === 4) return Buffer.alloc(0);
+  if (line.length === 4) return NO_DATA;
   if (line[4] !== 0x3a) return undefined;
   return line.subarray(line[5] === 0x20 ? 6 : 5);
 }

@@ -105,11 +105,16 @@ function isLaterPage(options: FetchOptions): boolean {
   return options.interim === undefined;
 }
 
+/** All looks at an event that has not ended cost at most so many bytes, and so many times what has come. */
+const FREE_LOOK_BYTES = 1_048_576;
+const LOOKS = 8;
+
 /** Reads up to the answer. The rest of the stream, if any, is left to whoever relays it. */
 async function fromEvents(deps: PageSourceDeps, exchange: Exchange): Promise<Fetched> {
   const { call, options } = exchange;
   const stream = openTap(deps, exchange);
   const held = createHeld(exchange);
+  let lookedAtBytes = 0;
   for (let next = await stream.chunks.next(); next.done !== true; next = await stream.chunks.next()) {
     const { raw, text, events } = next.value;
     if (text === undefined) return other('unexpected', held.relayUnread(raw, stream));
@@ -128,8 +133,9 @@ async function fromEvents(deps: PageSourceDeps, exchange: Exchange): Promise<Fet
     }
     held.add(raw, text.subarray(sentUpTo));
     // Some servers never close the last event with a blank line: their clients read line by line.
-    const unfinished = stream.scanner.pending();
-    if (unfinished?.at(-1) === 0x7d) {
+    if (stream.scanner.pendingEnd() === 0x7d && lookedAtBytes <= FREE_LOOK_BYTES + LOOKS * held.size()) {
+      const unfinished = stream.scanner.pending() ?? Buffer.alloc(0);
+      lookedAtBytes += unfinished.length;
       const reply = readReply(unfinished, call.method, call.id);
       if (reply.kind !== 'no-answer') {
         return fetched(reply, deps.clock.now(), held.relay(stream));
@@ -176,6 +182,7 @@ function createHeld(exchange: Exchange): Held {
   );
   let raws: Buffer[] = [];
   let texts: Buffer[] = [];
+  let size = 0;
   const hasBegun = () => interim?.hasBegun() === true;
   function relay(stream: Tap): RelayResponse {
     if (!hasBegun()) return relayOf(exchange, raws, tapped(exchange, stream, 'raw'));
@@ -185,6 +192,7 @@ function createHeld(exchange: Exchange): Held {
     add(raw, text) {
       if (!hasBegun()) raws.push(raw);
       texts.push(text);
+      size += text.length;
     },
     async sendInterim(text) {
       if (interim === undefined) return;
@@ -192,10 +200,11 @@ function createHeld(exchange: Exchange): Held {
       raws = [];
       const before = texts;
       texts = [];
+      size = 0;
       for (const part of [...before, text]) await interim.write(part);
     },
     hasBegun,
-    size: () => texts.reduce((sum, part) => sum + part.length, 0),
+    size: () => size,
     relay,
     relayUnread(raw, stream) {
       if (hasBegun()) throw new Error(UNPACKING_FAILED);

@@ -71,6 +71,20 @@ describe('a value in Redis (law 26, C64)', () => {
     expect(decode(bytes)).toBeUndefined();
   });
 
+  test.each([
+    ['in a member of an item', '[1]'],
+    ['in a text', '[2]'],
+    ['from one array to the end of another', '[{"x":[1]}],"y":"[2]","z":[3]'],
+    ['around an object', '{"w":[4]}'],
+  ])('is none where its items would lie %s', (_what, span) => {
+    const body = Buffer.from('"tools":[{"x":[1]}],"y":"[2]","z":[3],"v":{"w":[4]}}');
+    const start = body.indexOf(span) + 1;
+    const strange = { ...entry, body, itemsAt: { start, end: start + span.length - 2 } };
+    expect(decode(encodeEntry(strange, 'key', clock.now(), KEEP_MS).value)).toBeUndefined();
+    const right = { ...entry, body, itemsAt: { start: 9, end: 18 } };
+    expect(decode(encodeEntry(right, 'key', clock.now(), KEEP_MS).value)).toEqual(right);
+  });
+
   test('is none under another key, without an end, or with more time left than it was given', () => {
     expect(decode(value, { key: 'other' })).toBeUndefined();
     expect(decode(value, { leftMs: -1 })).toBeUndefined();
