@@ -221,11 +221,13 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
     if (!isOwn(shown, ask) || asked.cursor !== undefined || first.next === nextCursor && nextCursor !== undefined) return undefined;
     const wasFlushed = journal.flushes.some(({ seq, upstreams }) => upstreams.includes(asked.upstream) && first.of.seq < seq);
     const wasStored = cacheStatus.includes('stored');
+    // The head went out with the messages before the answer, when nothing was known of it yet.
+    const isUntold = cacheStatus.endsWith('; fwd=miss');
     if (isQuiet && !wasFlushed && wasStored)
       journal.claims.push({ asked, isPublic: isShared(shown), since: at, until: expiresAt(shown) });
     const isKeepable =
       pages.every((page) => lifetimeMs(page) > 0) && pages.length <= settings.maxPages && flat.length <= settings.maxItems;
-    return isQuiet && isKeepable && !wasFlushed && !wasStored && !journal.failures.some(({ key }) => key === asked.key)
+    return isQuiet && isKeepable && !wasFlushed && !wasStored && !isUntold && !journal.failures.some(({ key }) => key === asked.key)
       ? '9: not stored'
       : undefined;
   }
