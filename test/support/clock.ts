@@ -5,6 +5,8 @@ export interface TestClock extends Clock {
   advance(ms: number): void;
   /** How many sleep at this moment. */
   readonly sleepers: number;
+  /** When the next of them wakes; undefined where nobody sleeps. */
+  readonly nextAt: number | undefined;
 }
 
 export function createTestClock(): TestClock {
@@ -50,6 +52,11 @@ export function createTestClock(): TestClock {
     },
     get sleepers() {
       return sleepers.size;
+    },
+    get nextAt() {
+      let next: number | undefined;
+      for (const { at } of sleepers) if (next === undefined || at < next) next = at;
+      return next;
     },
   };
 }
