@@ -108,6 +108,12 @@ function pour(body: Readable, res: ServerResponse, look: Look): Promise<void> {
       else looking.then(() => res.end(), reject);
     });
     body.on('error', reject);
+    // It may have broken off before anybody looked, or without a word.
+    const onClose = () => {
+      if (!body.readableEnded) reject(body.errored ?? new Error('the answer broke off'));
+    };
+    if (body.destroyed) onClose();
+    body.on('close', onClose);
     res.on('drain', goOn);
     res.on('close', () => {
       if (res.writableFinished) resolve();

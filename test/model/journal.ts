@@ -106,7 +106,10 @@ export interface Journal {
   /** Credentials by upstream, and when they were last accepted; gone when they are refused. */
   readonly accepted: Map<string, number>;
   /** The gateway's own cursors: the items behind them, and who was given them. */
-  readonly cursors: Map<string, { readonly asked: Asked; readonly flat: readonly string[]; readonly offset: number }>;
+  readonly cursors: Map<
+    string,
+    { readonly asked: Asked; readonly flat: readonly string[]; readonly offset: number }
+  >;
   readonly claims: Claim[];
   /** Those of them that must lead on, and until when. */
   readonly walkable: Map<string, { readonly upstream: UpstreamName; readonly until: number }>;
@@ -143,7 +146,9 @@ export function createJournal(now: () => number): Journal {
       step += 1;
     },
     void(upstream, key) {
-      const kept = claims.filter(({ asked }) => asked.upstream !== upstream || (key ?? asked.key) !== asked.key);
+      const kept = claims.filter(
+        ({ asked }) => asked.upstream !== upstream || (key ?? asked.key) !== asked.key,
+      );
       claims.splice(0, claims.length, ...kept);
       for (const [cursor, its] of walkable)
         if (its.upstream === upstream && key === undefined) walkable.delete(cursor);

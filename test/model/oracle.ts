@@ -36,12 +36,14 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
     if (settings.scope === 'private') return false;
     if (scope !== undefined) return scope === '"public"';
     const sent = ttlMs === undefined ? undefined : JSON.parse(ttlMs);
-    const isTheServers = ttlMs !== undefined && (Number.isFinite(sent) ? Math.max(0, Math.trunc(sent)) : 0) >= settings.minTtlMs;
+    const isTheServers =
+      ttlMs !== undefined && (Number.isFinite(sent) ? Math.max(0, Math.trunc(sent)) : 0) >= settings.minTtlMs;
     return settings.scope === 'public' || (isTheServers && settings.defaultScope === 'public');
   }
 
   /** Law 6. */
-  const expiresAt = ({ pages }: Shown) => Math.min(...pages.map((page) => page.received.now + lifetimeMs(page)));
+  const expiresAt = ({ pages }: Shown) =>
+    Math.min(...pages.map((page) => page.received.now + lifetimeMs(page)));
   const isShared = ({ pages }: Shown) => pages.every(isPublic);
   const isOwn = ({ pages: [first] }: Shown, { asked }: Answer['ask']) => first.asked.id === asked.id;
 
@@ -49,12 +51,19 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
   function isUntrue(shown: Shown, { ask, at }: Answer): boolean {
     const hits = (flush: Flush, page: Page) => {
       if (!flush.certain || !flush.upstreams.includes(page.asked.upstream)) return false;
+      // What a server gave to a request of its own it gave knowing whose that was.
       if (flush.context !== undefined)
-        return page.received.seq < flush.seq && flush.context === page.asked.context && !isShared(shown);
+        return (
+          !isOwn(shown, ask) &&
+          page.received.seq < flush.seq &&
+          flush.context === page.asked.context &&
+          !isShared(shown)
+        );
       return page.of.seq < flush.seq && (flush.uri === undefined || flush.uri === page.asked.uri);
     };
     return journal.flushes.some(
-      (flush) => (flush.step < at.step || flush.seq < ask.began.seq) && shown.pages.some((page) => hits(flush, page)),
+      (flush) =>
+        (flush.step < at.step || flush.seq < ask.began.seq) && shown.pages.some((page) => hits(flush, page)),
     );
   }
 
@@ -92,22 +101,38 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
     });
     const isWalkedOn = cut !== undefined;
     const mayBeStale =
-      ttlMs !== undefined && ttlMs > 0 ? false : -untilMs < settings.staleIfErrorMs && hasFailed(ask.asked.key, at.now);
+      ttlMs !== undefined && ttlMs > 0
+        ? false
+        : -untilMs < settings.staleIfErrorMs && hasFailed(ask.asked.key, at.now);
     const isOvertaken = own && flushedBetween(ask.asked.upstream, ask.began.seq, at.seq) > 0;
     const rules: readonly (readonly [string, boolean])[] = [
       ['3: of another key', pages.some((page) => page.asked.key !== ask.asked.key)],
       ['3: of another cursor', !isWalkedOn && first.asked.cursor !== ask.asked.cursor],
       ['7: for another context', isForbidden(shown, answer)],
-      ['12: not the bytes that were sent', !message.includes(`${first.lead}"${first.itemsField}":[${texts.join()}]`)],
+      [
+        '12: not the bytes that were sent',
+        !message.includes(`${first.lead}"${first.itemsField}":[${texts.join()}]`),
+      ],
       ['6: past its lifetime', !own && !isWalkedOn && untilMs <= 0 && !mayBeStale],
       ['12: ttlMs above what remains', ttlMs !== undefined && ttlMs > Math.max(0, untilMs)],
       ['12: ttlMs 0 on a hit', ttlMs === 0 && untilMs > 0 && !isOvertaken],
-      ['20: from before a flush', (!own || ttlMs > 0 || cacheStatus.includes('stored')) && isUntrue(shown, answer)],
+      [
+        '20: from before a flush',
+        (!own || ttlMs > 0 || cacheStatus.includes('stored')) && isUntrue(shown, answer),
+      ],
       ['7: another scope told', cacheScope !== undefined && (cacheScope === 'public') !== isShared(shown)],
-      ['12: hints that were not sent', ask.asked.legacy && ((ttlMs !== undefined && first.ttlMs === undefined) || (cacheScope !== undefined && first.scope === undefined))],
+      [
+        '12: hints that were not sent',
+        ask.asked.legacy &&
+          ((ttlMs !== undefined && first.ttlMs === undefined) ||
+            (cacheScope !== undefined && first.scope === undefined)),
+      ],
       ['12: no hints', !ask.asked.legacy && (ttlMs === undefined || cacheScope === undefined)],
       ['13: a walk that breaks off', nextCursor === undefined && offset + count < flat.length],
-      ['13: the cursor of another', isWalkedOn && (cut.asked.context !== ask.asked.context || cut.asked.key !== ask.asked.key)],
+      [
+        '13: the cursor of another',
+        isWalkedOn && (cut.asked.context !== ask.asked.context || cut.asked.key !== ask.asked.key),
+      ],
     ];
     return rules.find(([, isBroken]) => isBroken)?.[0];
   }
@@ -117,7 +142,10 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
     if (from.next === undefined || from.next === nextCursor) return [[from]];
     const behind = journal.pages.filter(
       ({ serial, asked }) =>
-        serial > from.serial && asked.cursor === from.next && asked.key === from.asked.key && asked.context === from.asked.context,
+        serial > from.serial &&
+        asked.cursor === from.next &&
+        asked.key === from.asked.key &&
+        asked.context === from.asked.context,
     );
     return behind.flatMap((page) => ways(page, undefined).map((rest) => [from, ...rest] as const));
   }
@@ -142,7 +170,10 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
     const own = exchangesOf(ask);
     const calls = tooManyCalls(answer, own);
     if (calls !== undefined) return calls;
-    if (!complete) return own.some(({ page, sent }) => page === undefined || sent === undefined) ? undefined : 'broken off';
+    if (!complete)
+      return own.some(({ page, sent }) => page === undefined || sent === undefined)
+        ? undefined
+        : 'broken off';
     const reply = parse(message);
     if (reply === undefined) return 'no message';
     if (reply.id !== ask.asked.id) return '14: not its own id';
@@ -159,22 +190,31 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
 
   /** What went out as it came: law 10 lets it bear the hints that it came with, unless it is kept. */
   function judgeRelayed(answer: Answer, exchange: Exchange): string | undefined {
-    if (exchange.failed && expected(answer, settings.staleIfErrorMs) !== undefined) return '17: a failure though a stale entry is kept';
+    if (exchange.failed && expected(answer, settings.staleIfErrorMs) !== undefined)
+      return '17: a failure though a stale entry is kept';
     if (exchange.page === undefined) return undefined;
     const pages = [exchange.page] as const;
     const flat = flatOf(exchange.page);
     const shown = { pages, flat, offset: 0, count: flat.length };
-    if (answer.cacheStatus.includes('stored') && isUntrue(shown, answer)) return '20: stored from before a flush';
-    if (exchange.page.next !== undefined && !answer.cacheStatus.includes('stored')) journal.troubled.add(answer.ask.asked.key);
+    if (answer.cacheStatus.includes('stored') && isUntrue(shown, answer))
+      return '20: stored from before a flush';
+    if (exchange.page.next !== undefined && !answer.cacheStatus.includes('stored'))
+      journal.troubled.add(answer.ask.asked.key);
     return note(answer, shown, exchange.page.next);
   }
 
-  function judgeError({ ask, at, status }: Answer, { error }: Message, own: readonly Exchange[]): string | undefined {
+  function judgeError(
+    { ask, at, status }: Answer,
+    { error }: Message,
+    own: readonly Exchange[],
+  ): string | undefined {
     const { cursor, context, key } = ask.asked;
     const cut = journal.cursors.get(cursor ?? '');
     if (cut !== undefined && error.code === -32602) {
       const until = journal.walkable.get(cursor ?? '')?.until ?? 0;
-      return at.now < until && cut.asked.context === context && cut.asked.key === key ? '13: a cursor refused' : undefined;
+      return at.now < until && cut.asked.context === context && cut.asked.key === key
+        ? '13: a cursor refused'
+        : undefined;
     }
     if (status === 502 && own.some(({ failed }) => failed)) return undefined;
     const slow = own.some(({ arrived, ended }) => (ended?.now ?? at.now) - arrived.now >= TIMEOUT_MS / 2);
@@ -189,7 +229,9 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
         asked.cursor === undefined &&
         claim.asked.key === asked.key &&
         began.now < claim.until + pastMs &&
-        (claim.asked.context === asked.context ? !claim.isPublic || settings.sharing === 'any' : claim.isPublic && settings.sharing === 'any'),
+        (claim.asked.context === asked.context
+          ? !claim.isPublic || settings.sharing === 'any'
+          : claim.isPublic && settings.sharing === 'any'),
     );
 
   /** Never more calls than without the gateway: its own request once, and again for each flush (law 11). */
@@ -198,7 +240,12 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
     if (own.length > 0 && expected(answer, 0) !== undefined) return '14: fetched though it is fresh';
     const flushes = flushedBetween(ask.asked.upstream, ask.began.seq, at.seq);
     const isWalk = own.some(({ page }) => page?.next !== undefined);
-    const isCursorLost = isWalk && journal.exchanges.some(({ asked, page, ended }) => isWalks(asked) && asked.key === ask.asked.key && ended !== undefined && page === undefined);
+    const isCursorLost =
+      isWalk &&
+      journal.exchanges.some(
+        ({ asked, page, ended }) =>
+          isWalks(asked) && asked.key === ask.asked.key && ended !== undefined && page === undefined,
+      );
     const allowed = 1 + Math.min(isWalk ? 3 : 1, flushes) + (isCursorLost ? 1 : 0);
     return own.length > allowed ? `11: asked ${own.length} times` : undefined;
   }
@@ -217,17 +264,38 @@ export function createOracle(journal: Journal, settings: Settings): Oracle {
     }
     const isQuiet =
       !journal.troubled.has(asked.key) &&
-      !journal.exchanges.some(({ asked: { key }, ended, gone }) => key === asked.key && ended === undefined && !gone);
-    if (!isOwn(shown, ask) || asked.cursor !== undefined || first.next === nextCursor && nextCursor !== undefined) return undefined;
-    const wasFlushed = journal.flushes.some(({ seq, upstreams }) => upstreams.includes(asked.upstream) && first.of.seq < seq);
+      !journal.exchanges.some(
+        ({ asked: { key }, ended, gone }) => key === asked.key && ended === undefined && !gone,
+      );
+    if (
+      !isOwn(shown, ask) ||
+      asked.cursor !== undefined ||
+      (first.next === nextCursor && nextCursor !== undefined)
+    )
+      return undefined;
+    const wasFlushed = journal.flushes.some(
+      ({ seq, upstreams }) => upstreams.includes(asked.upstream) && first.of.seq < seq,
+    );
     const wasStored = cacheStatus.includes('stored');
     // The head went out with the messages before the answer, when nothing was known of it yet.
     const isUntold = cacheStatus.endsWith('; fwd=miss');
+    // Whoever's fetch of the same was overtaken by a flush once too often, the key is marked for all (law 11).
+    const isMarked =
+      cacheStatus.includes('detail=uncacheable') &&
+      journal.flushes.some(({ upstreams }) => upstreams.includes(asked.upstream));
     if (isQuiet && !wasFlushed && wasStored)
       journal.claims.push({ asked, isPublic: isShared(shown), since: at, until: expiresAt(shown) });
     const isKeepable =
-      pages.every((page) => lifetimeMs(page) > 0) && pages.length <= settings.maxPages && flat.length <= settings.maxItems;
-    return isQuiet && isKeepable && !wasFlushed && !wasStored && !isUntold && !journal.failures.some(({ key }) => key === asked.key)
+      pages.every((page) => lifetimeMs(page) > 0) &&
+      pages.length <= settings.maxPages &&
+      flat.length <= settings.maxItems;
+    return isQuiet &&
+      isKeepable &&
+      !wasFlushed &&
+      !wasStored &&
+      !isUntold &&
+      !isMarked &&
+      !journal.failures.some(({ key }) => key === asked.key)
       ? '9: not stored'
       : undefined;
   }

@@ -73,7 +73,16 @@ export function askedOf({ upstream, path, headers, body }: Received): Asked {
   const session = field('mcp-session-id');
   const query = path.split('?')[1] ?? '';
   const capabilities = meta['io.modelcontextprotocol/clientCapabilities'];
-  const told = [upstream, query, method, version, uri, capabilities, field('x-vary'), legacy && session !== ''];
+  const told = [
+    upstream,
+    query,
+    method,
+    version,
+    uri,
+    capabilities,
+    field('x-vary'),
+    legacy && session !== '',
+  ];
   const credentials = field('authorization');
   return {
     upstream,
@@ -119,7 +128,11 @@ export function createOrigin(journal: Journal, settings: Settings, plans: readon
       (plan.ttlMs === undefined ? '' : `,"ttlMs":${plan.ttlMs}`) +
       (plan.scope === undefined ? '' : `,"cacheScope":${plan.scope}`);
     const cursor =
-      next !== undefined ? `,"nextCursor":${JSON.stringify(next)}` : plan.next === 'null' ? ',"nextCursor":null' : '';
+      next !== undefined
+        ? `,"nextCursor":${JSON.stringify(next)}`
+        : plan.next === 'null'
+          ? ',"nextCursor":null'
+          : '';
     const result = `{${lead}"${itemsField}":[${items.join(',')}]${capabilities}${hints}${isPaged ? cursor : ''}}`;
     const received = journal.moment();
     const page: Page = {
@@ -207,7 +220,13 @@ export function createOrigin(journal: Journal, settings: Settings, plans: readon
     exchange.ended = journal.moment();
     if (status === 401) {
       const moment = journal.moment();
-      journal.flushes.push({ ...moment, upstreams: [asked.upstream], uri: undefined, context: asked.context, certain: true });
+      journal.flushes.push({
+        ...moment,
+        upstreams: [asked.upstream],
+        uri: undefined,
+        context: asked.context,
+        certain: true,
+      });
     }
     if (!exchange.failed) journal.void(asked.upstream, exchange.page === undefined ? undefined : asked.key);
     if (!asEvents) {
@@ -218,7 +237,8 @@ export function createOrigin(journal: Journal, settings: Settings, plans: readon
     }
     const event = `: é\r\nevent: message\r\ndata: ${message}\r\n\r\n`;
     const notice = plan.notice === undefined ? '' : `data: ${notification(plan.notice)}\n\n`;
-    if (plan.notice !== undefined && plan.place !== 'before') changed(asked.upstream, plan.notice, plan.place === 'after');
+    if (plan.notice !== undefined && plan.place !== 'before')
+      changed(asked.upstream, plan.notice, plan.place === 'after');
     wire.write(plan.place === 'after' ? event + notice : event);
     if (plan.place === 'long-after') wire.write(notice);
     wire.end();
@@ -248,7 +268,14 @@ export function createOrigin(journal: Journal, settings: Settings, plans: readon
       const exchange: Exchange = {
         asked: askedOf(received),
         arrived,
-        ...{ headed: undefined, ended: undefined, sent: undefined, page: undefined, failed: false, gone: false },
+        ...{
+          headed: undefined,
+          ended: undefined,
+          sent: undefined,
+          page: undefined,
+          failed: false,
+          gone: false,
+        },
       };
       journal.exchanges.push(exchange);
       const plan = planFor(received, exchange, () => {

@@ -129,7 +129,7 @@ const plan: fc.Arbitrary<Plan> = fc.record({
     { weight: 14, arbitrary: fc.constant<Plan['kind']>('page') },
     {
       weight: 6,
-      arbitrary: fc.constantFrom<Plan["kind"][]>(
+      arbitrary: fc.constantFrom<Plan['kind'][]>(
         'failed',
         'reset',
         'cut',
@@ -143,7 +143,17 @@ const plan: fc.Arbitrary<Plan> = fc.record({
       ),
     },
   ),
-  ttlMs: usually<string | undefined>('5000', '1000', '60000', '1500.7', '0', '-1', 'null', '1e999', undefined),
+  ttlMs: usually<string | undefined>(
+    '5000',
+    '1000',
+    '60000',
+    '1500.7',
+    '0',
+    '-1',
+    'null',
+    '1e999',
+    undefined,
+  ),
   scope: fc.constantFrom('"public"', '"public"', '"private"', '"private"', '"shared"', undefined),
   items: fc.integer({ min: 0, max: 3 }),
   next: usually<Plan['next']>('none', 'more', 'more', 'null', 'same'),
@@ -191,7 +201,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       again: fc.boolean(),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('flush'), upstream: usually<UpstreamName>('u', 'v') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('flush'), upstream: usually<UpstreamName>('u', 'v') }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('leave'), which: fc.nat(3) }) },
 );
 

@@ -6,18 +6,27 @@ import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable, Writable } from 'node:stream';
 import { createCache } from '../../src/cache/compose.js';
+import { createEndedSessions } from '../../src/cache/ended-sessions.js';
 import { createMemoryStore } from '../../src/cache/memory-store.js';
 import { createVerified } from '../../src/cache/verified.js';
 import { changesIn } from '../../src/core/change.js';
 import { GatewayError } from '../../src/errors.js';
+import { createAtOnce } from '../../src/http/at-once.js';
 import { createServe } from '../../src/http/serve.js';
-import type { UpstreamRoute } from '../../src/http/task.js';
+import type { ServeDeps, UpstreamRoute } from '../../src/http/task.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createPageSource } from '../../src/upstream/page-source.js';
 import { type Transport, toGatewayError } from '../../src/upstream/transport.js';
 import type { TestClock } from '../support/clock.js';
 import { notification, type Origin, type Wire } from './origin.js';
-import { type Notice, type Settings, TIMEOUT_MS, UPSTREAMS, type UpstreamName, VERIFIED_TTL_MS } from './program.js';
+import {
+  type Notice,
+  type Settings,
+  TIMEOUT_MS,
+  UPSTREAMS,
+  type UpstreamName,
+  VERIFIED_TTL_MS,
+} from './program.js';
 
 /** A request of a client on its way into a gateway. */
 export interface Sent {
@@ -82,14 +91,22 @@ export function createRig({ origin, settings, clock, onEvict }: RigDeps): Rig {
     upstreams.map(({ name, url }) => [
       name,
       {
-        ...{ name, url, origin: `http://${name}.example`, path: '/mcp', timeoutMs: TIMEOUT_MS, names: undefined },
+        ...{
+          name,
+          url,
+          origin: `http://${name}.example`,
+          path: '/mcp',
+          timeoutMs: TIMEOUT_MS,
+          names: undefined,
+        },
         injected: { authorization: undefined, headers: {} },
         policy: { defaultTtlMs, minTtlMs, maxTtlMs, defaultScope, scope },
       },
     ]),
   );
-  const serve = createServe({
-    ...{ listCache, changes, transport, clock, log: SILENT, tracer: undefined },
+  const deps: ServeDeps = {
+    ...{ listCache, changes, transport, clock, log: SILENT, lines: SILENT, tracer: undefined },
+    endedSessions: createEndedSessions(),
     verified: createVerified(clock, { sharing: settings.sharing, ttlMs: VERIFIED_TTL_MS }),
     pageSource: createPageSource({ transport, clock, maxBytes: 100_000 }),
     ending: { begun: never, timeUp: never },
@@ -97,7 +114,9 @@ export function createRig({ origin, settings, clock, onEvict }: RigDeps): Rig {
     onFetched() {},
     authHeaders: ['authorization'],
     varyHeaders: ['x-vary'],
-  });
+  };
+  const atOnce = createAtOnce({ ...deps, track: () => () => {} });
+  const serve = createServe(deps, atOnce);
   const connections = new Map<string, object>();
 
   function emptied(upstream: UpstreamName): void {
@@ -109,20 +128,20 @@ export function createRig({ origin, settings, clock, onEvict }: RigDeps): Rig {
     send({ upstream, query, headers, body, connection, onText }, onEnd) {
       const socket = connections.get(connection) ?? {};
       connections.set(connection, socket);
-      const req = { method: 'POST', url: `/mcp/${upstream}${query}`, rawHeaders: headers, socket };
+      const bytes = Buffer.from(body);
+      const asked = { method: 'POST', url: `/mcp/${upstream}${query}`, rawHeaders: headers, socket };
+      const req = Object.assign(Readable.from([bytes]), asked, {
+        headers: { 'content-length': String(bytes.length) },
+      });
       const res = new MemoryResponse(onText);
       res.once('close', () =>
         onEnd({ status: res.statusCode, headers: res.fields, complete: res.writableFinished }),
       );
       const route = routes.get(upstream);
       if (route === undefined) throw new Error('no such upstream');
-      void serve.mcp({
-        // Of both no more is used than these have.
-        req: req as unknown as IncomingMessage,
-        res: res as unknown as ServerResponse,
-        body: Buffer.from(body),
-        upstream: route,
-      });
+      // Of both no more is used than these have.
+      const pair = { req: req as unknown as IncomingMessage, res: res as unknown as ServerResponse };
+      atOnce.front(pair.req, pair.res, () => void serve.mcp({ ...pair, body: bytes, upstream: route }));
       return { leave: () => void res.destroy() };
     },
     async change(upstream, notice) {
@@ -183,7 +202,12 @@ function createWire(origin: Origin): Transport {
         const wire: Wire = {
           head(status, type) {
             headed = true;
-            resolve({ status, statusText: '', headers: ['content-type', type, 'x-request', 'r'], body: stream });
+            resolve({
+              status,
+              statusText: '',
+              headers: ['content-type', type, 'x-request', 'r'],
+              body: stream,
+            });
           },
           write: (text) => void stream.push(text),
           end: () => void stream.push(null),

@@ -89,7 +89,12 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
   function doAsk(step: AskStep): void {
     const first = requestOf(step, undefined);
     const { upstream } = step;
-    const { key, context } = askedOf({ upstream, path: first.query, headers: first.headers, body: first.body });
+    const { key, context } = askedOf({
+      upstream,
+      path: first.query,
+      headers: first.headers,
+      body: first.body,
+    });
     const whose = `${key} ${context}`;
     const cursor = step.method.endsWith('/list') ? cursorFor(step, whose) : undefined;
     const { headers, body, query } = requestOf(step, cursor);
@@ -110,7 +115,10 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
       },
       (got) => {
         ask.ended = true;
-        open.splice(open.findIndex((one) => one.ask === ask), 1);
+        open.splice(
+          open.findIndex((one) => one.ask === ask),
+          1,
+        );
         if (!ask.left) onAnswer(ask, got, text, whose);
       },
     );
@@ -146,7 +154,8 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
         const told = step.do === 'flush' ? undefined : flushOf(upstream, step.notice, settings);
         if (step.do === 'change') await rig.change(upstream, step.notice);
         else await rig.flush(upstream);
-        const flush = step.do === 'flush' ? { upstreams: [upstream], uri: undefined, context: undefined } : told;
+        const flush =
+          step.do === 'flush' ? { upstreams: [upstream], uri: undefined, context: undefined } : told;
         if (flush === undefined) break;
         journal.flushes.push({ ...journal.moment(), ...flush, certain: true });
         for (const name of flush.upstreams) journal.void(name);
@@ -155,7 +164,12 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
       case 'call': {
         const { upstream, caller, again, notice } = step;
         const again_ = again ? lastAsk(steps, step) : undefined;
-        call({ upstream, caller, notice, onTold: () => again_ !== undefined && doAsk({ ...again_, cursor: 'none' }) });
+        call({
+          upstream,
+          caller,
+          notice,
+          onTold: () => again_ !== undefined && doAsk({ ...again_, cursor: 'none' }),
+        });
         break;
       }
       case 'leave': {
@@ -172,7 +186,12 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
   }
 
   /** A call of a tool, whose stream tells of a change before its result. */
-  function call({ upstream, caller, notice, onTold }: Pick<AskStep, 'upstream' | 'caller'> & { notice: string; onTold: () => void }): void {
+  function call({
+    upstream,
+    caller,
+    notice,
+    onTold,
+  }: Pick<AskStep, 'upstream' | 'caller'> & { notice: string; onTold: () => void }): void {
     const { headers, body } = rpcRequest('tools/call', {
       params: { name: 't', arguments: { notice } },
       id: `call-${journal.asks.length}`,
@@ -198,14 +217,19 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
   }
 
   async function settle(): Promise<void> {
+    noteSlow();
     await rig.settle();
+    noteSlow();
+    journal.settled();
+  }
+
+  function noteSlow(): void {
     const { now } = journal.moment();
     for (const { asked, arrived, headed, ended } of journal.exchanges) {
       // An upstream that gives no sign for two seconds counts as one that fails, where something stale is at hand.
       if (headed === undefined && ended === undefined && now - arrived.now >= 2_000)
         journal.failures.push({ key: asked.key, at: now, until: now + 30_000 });
     }
-    journal.settled();
   }
 
   /** Time passes, from one who wakes to the next. */
