@@ -2,8 +2,8 @@
  * Owns: when an upstream that failed for a key may be asked for it again while a stale entry can answer (design,
  * law 17): 1 s doubling to 30 s, jittered, or later where the upstream itself said so. Bounded in number.
  */
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
+import { createBounded } from './bounded.js';
 
 export const FIRST_BACKOFF_MS = 1_000;
 export const MAX_BACKOFF_MS = 30_000;
@@ -19,9 +19,7 @@ export interface Backoff {
 
 /** `random` gives a number from 0 up to, and without, 1. */
 export function createBackoff(clock: Clock, random: () => number): Backoff {
-  const states = new LRUCache<string, { readonly failures: number; readonly until: number }>({
-    max: MAX_KEYS,
-  });
+  const states = createBounded<{ readonly failures: number; readonly until: number }>(MAX_KEYS);
   return {
     failed(key, retryAfterMs = 0) {
       const now = clock.now();

@@ -2,7 +2,7 @@
  * Owns: which legacy sessions are over: their requests go to the upstream, which refuses them, even where all may
  * share what is cached (2025-11-25 basic/transports, Session Management). Keeps digests alone, and a bounded number.
  */
-import { LRUCache } from 'lru-cache';
+import { createBounded } from './bounded.js';
 
 const MAX_SESSIONS = 10_000;
 
@@ -13,7 +13,7 @@ export interface EndedSessions {
 }
 
 export function createEndedSessions(): EndedSessions {
-  const ended = new LRUCache<string, true>({ max: MAX_SESSIONS });
+  const ended = createBounded<true>(MAX_SESSIONS);
   const keyOf = (upstream: string, authContext: string) => `${upstream} ${authContext}`;
   return {
     observe(upstream, authContext, state) {

@@ -2,12 +2,12 @@
  * Owns: what is remembered of keys beside their entries: the scope they last had, whether they proved
  * uncacheable, whether their upstream failed (design, laws 10, 16 and 17). Each memory is bounded.
  */
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
 import type { Scope } from '../core/freshness.js';
 import type { CacheKeys } from '../core/key.js';
 import type { NotStoredReason } from '../core/reasons.js';
 import { createBackoff } from './backoff.js';
+import { createBounded } from './bounded.js';
 import type { FirstPage } from './fetch-task.js';
 import { createUncacheable, type Mark } from './uncacheable.js';
 
@@ -38,7 +38,7 @@ export interface Memory {
 export function createMemory(clock: Clock, random: () => number): Memory {
   const uncacheable = createUncacheable(clock);
   const backoff = createBackoff(clock, random);
-  const scopes = new LRUCache<string, Scope>({ max: MAX_SCOPES });
+  const scopes = createBounded<Scope>(MAX_SCOPES);
   return {
     markOf({ own, shared }) {
       const mark = uncacheable.get(own);

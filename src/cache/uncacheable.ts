@@ -3,9 +3,9 @@
  * hit-for-miss): nobody waits for another's fetch of such a key, and where its walk failed it is not walked
  * again. Bounded: the oldest marks are forgotten first.
  */
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
 import type { NotStoredReason } from '../core/reasons.js';
+import { createBounded } from './bounded.js';
 
 /** How long a key stays marked, in milliseconds. */
 export const UNCACHEABLE_MS = 30_000;
@@ -49,7 +49,7 @@ export interface Uncacheable {
 }
 
 export function createUncacheable(clock: Clock): Uncacheable {
-  const marks = new LRUCache<string, Held>({ max: MAX_MARKS });
+  const marks = createBounded<Held>(MAX_MARKS);
 
   function get(key: string): Mark | undefined {
     const found = marks.get(key);

@@ -2,8 +2,8 @@
  * Owns: whose credentials an upstream accepted, and when (PUBLIC_SHARING=verified): only they are served what
  * another's request brought. Keeps digests alone, and a bounded number of them.
  */
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
+import { createBounded } from './bounded.js';
 
 const MAX_CREDENTIALS = 100_000;
 
@@ -20,7 +20,7 @@ export function createVerified(
   options: { readonly sharing: 'any' | 'verified'; readonly ttlMs: number },
 ): Verified {
   if (options.sharing === 'any') return { observe() {}, mayShare: () => true };
-  const acceptedAt = new LRUCache<string, number>({ max: MAX_CREDENTIALS });
+  const acceptedAt = createBounded<number>(MAX_CREDENTIALS);
   const keyOf = (upstream: string, credentials: string) => `${upstream} ${credentials}`;
   return {
     observe(upstream, credentials, status) {
