@@ -23,6 +23,9 @@ export interface RunDeps {
   readonly tally: Tally;
 }
 
+/** All callers come over one connection, as from a proxy before the gateway: nothing of one may rub off on another. */
+const POOLED = 'pooled';
+
 /** How long the end of a sequence may take, in rounds of a second. */
 const MAX_ROUNDS = 120;
 
@@ -105,7 +108,7 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
     let hasAskedAgain = false;
     const sent = rig.send(
       {
-        ...{ upstream, query, headers, body, connection: step.caller },
+        ...{ upstream, query, headers, body, connection: POOLED },
         onText(part) {
           text += part;
           if (!step.again || hasAskedAgain || !part.includes('/list_changed"')) return;
@@ -203,7 +206,7 @@ export async function run({ settings, plans, steps }: Program, { start, tally }:
     let isTold = false;
     rig.send(
       {
-        ...{ upstream, query: '', headers: rawHeaders(headers), body, connection: caller },
+        ...{ upstream, query: '', headers: rawHeaders(headers), body, connection: POOLED },
         onText(part) {
           if (isTold || !part.includes('/list_changed"')) return;
           isTold = true;
